@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# `make bench` and `make test` do all the set-up they need; see docs/setup.md.
+
+.PHONY: bench test check setup
+# The steps of a target follow each other, also under make -j.
+.NOTPARALLEL:
+
+bench: setup
+	./pwb bench
+
+test: setup check
+	./pwb build all
+	./pwb python -m pytest
+
+check:
+	./pwb python -m ruff check --quiet
+	./pwb python -m ruff format --check --quiet
+	./pwb python -m mypy
+
+setup:
+	setup/install.sh
+	./pwb python -c ''

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line: parses, calls, and turns a LabError into one sentence and an exit status.
+
+Exit status: 0 done, 1 an error that a sentence on standard error names, 2 wrong usage, 128 + signal when a
+signal ended it; ``pwb guest`` and ``pwb shell`` return the status of the command in the guest.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from lab.errors import LabError, unknown_name
+from lab.paths import cache_dir
+
+if TYPE_CHECKING:
+    from lab.build import Kernel
+    from lab.source import Source
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# One packaged tree, one woven tree and the objects of three kernels, all in the cache.
+_DISK_BYTES = 8 << 30
+
+
+class _Signalled(KeyboardInterrupt):
+    """A signal that asks us to end: cleans up as Ctrl-C does, and keeps the number for the exit status."""
+
+    def __init__(self, number: int) -> None:
+        self.status = 128 + number
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Args:
+        arguments: without the program's name; None: this process's own.
+    """
+    for number in _SIGNALS:
+        # What the caller ignores, as nohup does, stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _raise_signalled)
+    sys.exit(_run(arguments))
+
+
+def _raise_signalled(number: int, frame: FrameType | None) -> NoReturn:
+    raise _Signalled(number)
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Run the command line; return the exit status."""
+    try:
+        status: int | None = cli.main(arguments, prog_name="pwb", standalone_mode=False)
+    except click.Abort as abort:
+        return abort.__cause__.status if isinstance(abort.__cause__, _Signalled) else 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except LabError as error:
+        click.echo(f"pwb: error: {error}", err=True)
+        return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        where = error.filename or cache_dir()
+        click.echo(
+            f"pwb: error: no room left for {where}: free some, or choose another cache folder with: "
+            "export PWB_CACHE=FOLDER",
+            err=True,
+        )
+        return 1
+    return status or 0
+
+
+def _source_options(command: _F) -> _F:
+    """Add the options that name the kernel source."""
+    series = click.option(
+        "--series", metavar="X.Y", help="Packaged kernel series to fetch  [default: the newest known]"
+    )
+    source = click.option(
+        "--source",
+        "tree",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="Linux source tree of your own to use",
+    )
+    return series(source(command))
+
+
+def _source(tree: Path | None, series: str | None) -> Source:
+    from lab import source
+
+    if tree is not None and series is not None:
+        raise click.UsageError("--source and --series exclude each other: the tree has its own version")
+    if tree is not None:
+        return source.user_tree(tree)
+    return source.fetch(series) if series is not None else source.fetch()
+
+
+def _guest_options(command: _F) -> _F:
+    """Add the options that describe a guest."""
+    for option in reversed(
+        [
+            click.option(
+                "--kernel",
+                default="parallel",
+                show_default=True,
+                metavar="stock|parallel|debug|PATH",
+                help="Kernel to boot, built first where missing",
+            ),
+            click.option(
+                "--fs",
+                default="xfs",
+                show_default=True,
+                metavar="xfs|ext4|f2fs|none",
+                help="Fresh filesystem, mounted at /mnt/test",
+            ),
+            click.option(
+                "--device",
+                default="nolat",
+                show_default=True,
+                metavar="NAME",
+                help="Test device, see devices/",
+            ),
+            click.option(
+                "--device-count", default=1, show_default=True, help="2: a second one at /mnt/test2"
+            ),
+            click.option(
+                "--device-size-mib", type=int, help="Size of each device  [default: the device's own]"
+            ),
+            click.option(
+                "--set",
+                "settings",
+                multiple=True,
+                callback=_settings,
+                metavar="PATH=VALUE",
+                help="Written before the mount; a bare name is a file of the device's bdi",
+            ),
+            click.option(
+                "--mem-mib", default=2048, show_default=True, help="Guest memory, device contents included"
+            ),
+            click.option(
+                "--cpus", default=2, show_default=True, help="Guest CPUs, no more than the host has free"
+            ),
+            click.option(
+                "--results",
+                type=click.Path(file_okay=False, path_type=Path),
+                help="Host folder that is writable in the guest, at /results",
+            ),
+        ]
+    ):
+        command = option(command)
+    return _source_options(command)
+
+
+def _settings(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Parse each ``PATH=VALUE``; the last one of a path counts."""
+    settings = {}
+    for value in values:
+        path, equals, written = value.partition("=")
+        if not path or not equals:
+            raise click.BadParameter(f"{value!r}: expected PATH=VALUE, such as nwritebacks=4")
+        settings[path] = written
+    return settings
+
+
+def _names(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
+    """Parse a comma-separated list of names."""
+    names = [name.strip() for name in value.split(",")]
+    if not all(names):
+        raise click.BadParameter(f"{value!r}: expected names with commas between them")
+    return names
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
+    """Parse a comma-separated list of whole numbers."""
+    try:
+        return [int(number) for number in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r}: expected whole numbers with commas between them") from None
+
+
+def _kernel(kernel: str, tree: Path | None, series: str | None, options: dict[str, Any]) -> Path:
+    """Return the kernel that ``--kernel`` names, built where it is missing.
+
+    Unknown names are refused first, not after the minutes that a build takes.
+    """
+    from lab import config, devices, guest
+
+    is_path = "/" in kernel
+    if not is_path and kernel not in config.FRAGMENTS:
+        raise unknown_name("kernel", kernel, [*config.FRAGMENTS, "PATH"])
+    if options["fs"] not in guest.FILESYSTEMS:
+        raise unknown_name("filesystem", options["fs"], guest.FILESYSTEMS)
+    devices.load(options["device"])
+    return Path(kernel) if is_path else _build(kernel, _source(tree, series)).path
+
+
+def _build(flavour: str, source: Source) -> Kernel:
+    from lab.build import build
+
+    return build(flavour, source)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def cli() -> None:
+    """Build stock and parallel-writeback Linux, and compare them on real fio jobs.
+
+    Kernels run as User-mode Linux: an ordinary program, no root, no image.  What is fetched and built is
+    kept in $PWB_CACHE, or else ~/.cache/pwb.
+    """
+
+
+@cli.command()
+def check() -> None:
+    """Check that this machine has all that building and measuring need."""
+    from lab import host, scenario
+
+    size = scenario.load("headline").guest
+    need = host.Need(disk_bytes=_DISK_BYTES, cpus=size.cpus, guest_mem_bytes=size.mem_mib << 20)
+    host.check(need)
+    click.echo("this machine has all that building and measuring need")
+
+
+@cli.command()
+@_source_options
+def fetch(tree: Path | None, series: str | None) -> None:
+    """Fetch the kernel source; print its version and place."""
+    source = _source(tree, series)
+    click.echo(f"Linux {source.version}: {source.path}")
+
+
+@cli.command()
+@_source_options
+def weave(tree: Path | None, series: str | None) -> None:
+    """Weave our change onto the kernel source; print where."""
+    from lab import weave as weaver
+
+    source = _source(tree, series)
+    woven = weaver.weave(source)
+    click.echo(f"Linux {source.version} with parallel writeback: {woven.path}")
+
+
+@cli.command()
+@click.option(
+    "--output",
+    default="series",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="New or empty folder for the patches",
+)
+@_source_options
+def series(output: Path, tree: Path | None, series: str | None) -> None:
+    """Write our change as patches for git am."""
+    from lab.series import write_series
+
+    for patch in write_series(_source(tree, series), output):
+        click.echo(patch)
+
+
+@cli.command()
+@click.argument("flavour", default="all", metavar="[stock|parallel|debug|all]")
+@_source_options
+def build(flavour: str, tree: Path | None, series: str | None) -> None:
+    """Build a kernel, or all of them; print where each is."""
+    from lab import config
+
+    flavours = list(config.FRAGMENTS)
+    if flavour not in (*flavours, "all"):
+        raise unknown_name("kernel", flavour, [*flavours, "all"])
+    source = _source(tree, series)
+    for one in flavours if flavour == "all" else [flavour]:
+        click.echo(f"{one}: {_build(one, source).path}")
+
+
+@cli.command(context_settings={"allow_interspersed_args": False})
+@_guest_options
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    metavar="S",
+    help="Seconds until the guest must be off",
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+def guest(
+    command: tuple[str, ...], kernel: str, tree: Path | None, series: str | None, **options: Any
+) -> int:
+    """Boot a kernel, run COMMAND in it, exit with its status.
+
+    COMMAND starts on a fresh filesystem, /mnt/test.  The guest sees this machine's files and cannot change
+    them; what it writes to /results stays.  A kernel report (oops, WARN, lockdep, hung task, ...), the end
+    of the time or an early exit is an error.
+    """
+    from lab import guest as guests
+
+    path = _kernel(kernel, tree, series, options)
+    return guests.run(path, list(command), stream=sys.stdout, **options).status
+
+
+@cli.command()
+@_guest_options
+def shell(kernel: str, tree: Path | None, series: str | None, **options: Any) -> int:
+    """Boot a kernel and give a shell in it."""
+    from lab import guest as guests
+
+    return guests.shell(_kernel(kernel, tree, series, options), **options).status
+
+
+@cli.command()
+@click.argument("scenario", default="headline", metavar="[SCENARIO]")
+@click.option("--full", is_flag=True, help="More devices, contexts and repetitions, as the scenario lists")
+@_source_options
+def bench(scenario: str, full: bool, tree: Path | None, series: str | None) -> None:
+    """Measure stock against parallel, with the bounds, in one run.
+
+    SCENARIO is the name of a file in scenarios/; "headline" unless given.
+    """
+    from lab import bench as benches
+    from lab import scenario as scenarios
+
+    scenarios.load(scenario)
+    benches.bench(scenario, full=full, source=_source(tree, series))
+
+
+@cli.command()
+@click.option(
+    "--job",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.fio",
+    help="fio job file of your own, run as it is",
+)
+@click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=_names, help="Filesystems")
+@click.option(
+    "--device", default="nolat", show_default=True, metavar="NAME", help="Test device, see devices/"
+)
+@click.option("--contexts", default="1,2,4", show_default=True, callback=_numbers, help="Numbers of contexts")
+@click.option(
+    "--dirty-limits-mib",
+    default="128,1024",
+    show_default=True,
+    callback=_numbers,
+    help="Values for vm.dirty_bytes",
+)
+@click.option("--repetitions", default=2, show_default=True, help="Rounds; the median is reported")
+@_source_options
+def run(job: Path, tree: Path | None, series: str | None, **rest: Any) -> None:
+    """Compare stock and parallel on a fio job file of your own."""
+    from lab.bench import run_job
+
+    run_job(job, source=_source(tree, series), **rest)
+
+
+@cli.command(
+    add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def python(arguments: tuple[str, ...]) -> NoReturn:
+    """Run the lab's own Python."""
+    os.execv(sys.executable, [sys.executable, *arguments])

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line: what reaches the lab's functions, and how their errors reach the user."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lab import bench, build, cli, guest, host, series, source, weave
+from lab.errors import GuestError, LabError
+from lab.paths import REPO
+
+SOURCE = source.Source(Path("/tree"), "7.3.4", "7.3", "ab")
+GUEST_DEFAULTS = {
+    "fs": "xfs",
+    "device": "nolat",
+    "device_count": 1,
+    "device_size_mib": None,
+    "settings": {},
+    "mem_mib": 2048,
+    "cpus": 2,
+    "results": None,
+}
+
+
+class Calls(list[tuple[Any, ...]]):
+    """Records calls, each as (name, positional..., keywords)."""
+
+    def recorder(self, name: str, result: Any = None) -> Any:
+        def call(*positional: Any, **keywords: Any) -> Any:
+            self.append((name, *positional, keywords))
+            return result
+
+        return call
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Put recorders in place of everything that takes time."""
+    calls = Calls()
+    monkeypatch.setattr(source, "fetch", calls.recorder("fetch", SOURCE))
+    monkeypatch.setattr(source, "user_tree", calls.recorder("user_tree", SOURCE))
+    monkeypatch.setattr(weave, "weave", calls.recorder("weave", SimpleNamespace(path=Path("/woven"))))
+    monkeypatch.setattr(build, "build", calls.recorder("build", SimpleNamespace(path=Path("/kernels/linux"))))
+    monkeypatch.setattr(guest, "run", calls.recorder("run", SimpleNamespace(status=7)))
+    monkeypatch.setattr(guest, "shell", calls.recorder("shell", SimpleNamespace(status=3)))
+    monkeypatch.setattr(bench, "bench", calls.recorder("bench"))
+    monkeypatch.setattr(bench, "run_job", calls.recorder("run_job"))
+    monkeypatch.setattr(series, "write_series", calls.recorder("write_series", [Path("0000.patch")]))
+    monkeypatch.setattr(host, "check", calls.recorder("check"))
+    return calls
+
+
+def run(*arguments: str) -> int:
+    return cli._run(list(arguments))
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    listed = capsys.readouterr().out
+    for command in ("bench", "build", "check", "fetch", "guest", "run", "series", "shell", "weave"):
+        assert f"\n  {command} " in listed
+
+
+def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gues") == 2
+    assert "Did you mean 'guest'?" in capsys.readouterr().err
+
+
+def test_guest_defaults_and_status(calls: Calls) -> None:
+    assert run("guest", "--", "ls", "-l") == 7
+    assert calls == [
+        ("fetch", {}),
+        ("build", "parallel", SOURCE, {}),
+        (
+            "run",
+            Path("/kernels/linux"),
+            ["ls", "-l"],
+            {**GUEST_DEFAULTS, "timeout_s": 300.0, "stream": sys.stdout},
+        ),
+    ]
+
+
+def test_guest_options(calls: Calls, tmp_path: Path) -> None:
+    options = ["--kernel", "/my/linux", "--fs", "f2fs", "--device", "100us", "--timeout", "2.5"]
+    options += ["--set", "nwritebacks=4", "--set", "/proc/sys/vm/dirty_bytes=1=2", "--device-count", "2"]
+    options += ["--device-size-mib", "512", "--mem-mib", "4096", "--cpus", "1", "--results", str(tmp_path)]
+    assert run("guest", *options, "true") == 7
+    expected = {
+        "fs": "f2fs",
+        "device": "100us",
+        "device_count": 2,
+        "device_size_mib": 512,
+        "settings": {"nwritebacks": "4", "/proc/sys/vm/dirty_bytes": "1=2"},
+        "mem_mib": 4096,
+        "cpus": 1,
+        "results": tmp_path,
+        "timeout_s": 2.5,
+        "stream": sys.stdout,
+    }
+    assert calls == [("run", Path("/my/linux"), ["true"], expected)]
+
+
+def test_options_after_the_command_are_the_commands(calls: Calls) -> None:
+    assert run("guest", "--kernel", "./linux", "fio", "--fs", "x") == 7
+    assert calls[0][2] == ["fio", "--fs", "x"]
+
+
+def test_shell(calls: Calls) -> None:
+    assert run("shell", "--kernel", "stock", "--series", "7.2") == 3
+    assert calls == [
+        ("fetch", "7.2", {}),
+        ("build", "stock", SOURCE, {}),
+        ("shell", Path("/kernels/linux"), GUEST_DEFAULTS),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--kernel", "paralel", "unknown kernel 'paralel': expected parallel"),
+        ("--fs", "xf", "unknown filesystem 'xf': expected xfs"),
+        ("--device", "nolatt", "unknown device 'nolatt': expected nolat"),
+    ],
+)
+def test_unknown_names_are_refused_before_any_build(
+    calls: Calls, capsys: pytest.CaptureFixture[str], option: str, value: str, sentence: str
+) -> None:
+    assert run("guest", option, value, "--", "true") == 1
+    assert capsys.readouterr().err.startswith(f"pwb: error: {sentence}")
+    assert calls == []
+
+
+@pytest.mark.parametrize("value", ["nwritebacks", "=4"])
+def test_setting_without_path_or_value(calls: Calls, capsys: pytest.CaptureFixture[str], value: str) -> None:
+    assert run("guest", "--set", value, "--", "true") == 2
+    assert "expected PATH=VALUE" in capsys.readouterr().err
+    assert calls == []
+
+
+def test_guest_needs_a_command_and_a_time(calls: Calls) -> None:
+    assert run("guest") == 2
+    assert run("guest", "--timeout", "0", "--", "true") == 2
+    assert calls == []
+
+
+def test_build_all_and_one(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("build") == 0
+    assert [call[1] for call in calls if call[0] == "build"] == ["stock", "parallel", "debug"]
+    assert [call[0] for call in calls].count("fetch") == 1
+    assert "stock: /kernels/linux\n" in capsys.readouterr().out
+    calls.clear()
+    assert run("build", "debug", "--source", "/mine") == 0
+    assert calls == [("user_tree", Path("/mine"), {}), ("build", "debug", SOURCE, {})]
+
+
+def test_build_of_an_unknown_flavour(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("build", "stok") == 1
+    assert capsys.readouterr().err == "pwb: error: unknown kernel 'stok': expected stock\n"
+    assert calls == []
+
+
+def test_source_and_series_exclude_each_other(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("fetch", "--source", "/mine", "--series", "7.3") == 2
+    assert "--source and --series exclude each other" in capsys.readouterr().err
+    assert calls == []
+
+
+def test_fetch_weave_and_series_print_what_they_made(
+    calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("fetch") == run("weave") == run("series", "--output", "out") == 0
+    assert capsys.readouterr().out == (
+        "Linux 7.3.4: /tree\nLinux 7.3.4 with parallel writeback: /woven\n0000.patch\n"
+    )
+    assert calls[-1] == ("write_series", SOURCE, Path("out"), {})
+
+
+def test_bench(calls: Calls) -> None:
+    assert run("bench") == 0
+    assert run("bench", "headline", "--full", "--source", "/mine") == 0
+    assert calls == [
+        ("fetch", {}),
+        ("bench", "headline", {"full": False, "source": SOURCE}),
+        ("user_tree", Path("/mine"), {}),
+        ("bench", "headline", {"full": True, "source": SOURCE}),
+    ]
+
+
+def test_unknown_scenario_is_refused_before_the_fetch(
+    calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("bench", "headlin") == 1
+    assert capsys.readouterr().err.startswith("pwb: error: unknown scenario 'headlin': expected headline")
+    assert calls == []
+
+
+def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
+    job = tmp_path / "mine.fio"
+    job.touch()
+    options = ["--fs", "xfs, ext4", "--device", "100us", "--contexts", "1,8", "--dirty-limits-mib", "64"]
+    assert run("run", "--job", str(job), *options, "--repetitions", "3") == 0
+    expected = {
+        "fs": ["xfs", "ext4"],
+        "device": "100us",
+        "contexts": [1, 8],
+        "dirty_limits_mib": [64],
+        "repetitions": 3,
+        "source": SOURCE,
+    }
+    assert calls == [("fetch", {}), ("run_job", job, expected)]
+
+
+@pytest.mark.parametrize(
+    "option", ["--contexts=1,x", "--dirty-limits-mib=", "--fs=xfs,", "--job=/no/such/job"]
+)
+def test_run_with_a_bad_option(calls: Calls, tmp_path: Path, option: str) -> None:
+    job = tmp_path / "mine.fio"
+    job.touch()
+    assert run("run", "--job", str(job), option) == 2
+    assert calls == []
+
+
+def test_check_asks_for_everything(calls: Calls) -> None:
+    assert run("check") == 0
+    need = calls[0][1]
+    assert need.packages
+    assert min(need.disk_bytes, need.cpus, need.guest_mem_bytes) > 0
+
+
+@pytest.mark.parametrize("error", [LabError("no mirror: check the network"), GuestError("WARNING\nline two")])
+def test_lab_error_is_shown_and_is_1(
+    error: LabError, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(source, "fetch", fail)
+    assert run("fetch") == 1
+    assert capsys.readouterr() == ("", f"pwb: error: {error}\n")
+
+
+def test_full_disk_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/cache/x")
+
+    monkeypatch.setattr(source, "fetch", fail)
+    assert run("fetch") == 1
+    assert capsys.readouterr().err.startswith("pwb: error: no room left for /cache/x: ")
+
+
+# A command that is at work until a signal ends it, and then cleans up as the bench does.
+AT_WORK = """
+import signal
+from lab import cli, source
+
+def fetch():
+    try:
+        print("at work", flush=True)
+        signal.pause()
+    except KeyboardInterrupt:
+        print("cleaned up", flush=True)
+        raise
+
+source.fetch = fetch
+cli.main(["fetch"])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_cleans_up_and_shows_in_the_status(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", AT_WORK], cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None and child.stderr is not None
+        assert child.stdout.readline() == "at work\n"
+        child.send_signal(number)
+        assert child.stdout.read() == "cleaned up\n"
+        assert "Traceback" not in child.stderr.read()
+    assert child.returncode == 128 + number
+
+
+def test_python_is_the_labs_own() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "lab",
+            "python",
+            "-c",
+            "import sys; print(sys.executable); sys.exit(5)",
+            "--help",
+        ],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (5, f"{sys.executable}\n")

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab.errors import LabError
+from lab.lock import exclusive
+from lab.source import Source
+from lab.weave import Woven, weave, weave_identity
+from tests.madeup import FS_WRITEBACK, clone, linux_tree
+
+OLD_NS = 1_000_000_000
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
+    return Source(linux_tree(tmp_path / "linux"), "7.3.4", "7.3", "5ca1ab1e")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return clone(tmp_path / "clone")
+
+
+def git(woven: Woven, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=woven.path, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def make_old(tree: Path) -> None:
+    for path in tree.rglob("*"):
+        if path.is_file():
+            os.utime(path, ns=(OLD_NS, OLD_NS))
+
+
+def touched(tree: Path) -> set[str]:
+    files = (path for path in tree.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {path.relative_to(tree).as_posix() for path in files if path.stat().st_mtime_ns != OLD_NS}
+
+
+def test_our_files_and_hooks_are_in_and_stock_is_untouched(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    assert (woven.path / "mm/ctx.c").read_text() == "int ctx;\n"
+    assert "first_wb(dev)" in (woven.path / "fs/fs-writeback.c").read_text()
+    assert (woven.path / "mm/Makefile").read_text() == "obj-y += backing-dev.o\nobj-y += ctx.o\n"
+    assert (woven.path / "fs/other.c").read_text() == "int other;\n"
+    assert (source.path / "fs/fs-writeback.c").read_text() == FS_WRITEBACK
+    assert not (source.path / "mm/ctx.c").exists()
+
+
+def test_no_file_is_shared_with_stock(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    assert not (woven.path / "fs/other.c").samefile(source.path / "fs/other.c")
+
+
+def test_one_commit_per_system_on_top_of_stock(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    assert git(woven, "log", "--format=%s", "woven").splitlines() == [
+        "fs: streams",
+        "wb: contexts",
+        "Linux 7.3.4",
+    ]
+    assert git(woven, "log", "--format=%an <%ae>", "-1") == "parallel writeback <pwb@localhost>\n"
+    assert git(woven, "show", "stock:fs/fs-writeback.c") == FS_WRITEBACK
+    assert git(woven, "diff", "--name-only", "woven~1", "woven").split() == ["fs/stream.c"]
+    assert git(woven, "status", "--porcelain") == ""
+
+
+def test_same_input_gives_same_commits(source: Source, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = weave(source, repo)
+    monkeypatch.setenv("PWB_CACHE", str(source.path.parent / "another"))
+    second = weave(source, repo)
+    assert first.path != second.path
+    assert git(first, "rev-parse", "woven") == git(second, "rev-parse", "woven")
+    assert first.identity == second.identity == weave_identity(source, repo)
+
+
+def test_weaving_again_touches_only_what_changed(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    make_old(woven.path)
+    (repo / "kernel/mm/ctx.c").write_text("int ctx = 2;\n")
+    again = weave(source, repo)
+    assert again.path == woven.path
+    assert again.identity != woven.identity
+    assert touched(woven.path) == {"mm/ctx.c"}
+    assert git(woven, "show", "woven~1:mm/ctx.c") == "int ctx = 2;\n"
+
+
+def test_weaving_the_same_again_touches_nothing(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    make_old(woven.path)
+    head = git(woven, "rev-parse", "woven")
+    assert weave(source, repo) == woven
+    assert touched(woven.path) == set()
+    assert git(woven, "rev-parse", "woven") == head
+
+
+def test_what_left_the_change_goes_back_to_stock(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    make_old(woven.path)
+    (repo / "hooks/a-contexts/01-rename.cocci").unlink()
+    (repo / "kernel/fs/stream.c").rename(repo / "kernel/fs/other-stream.c")
+    weave(source, repo)
+    assert (woven.path / "fs/fs-writeback.c").read_text() == FS_WRITEBACK
+    assert not (woven.path / "fs/stream.c").exists()
+    # Back to stock, but newer than any object built from the woven file: make must build it again.
+    assert touched(woven.path) == {"fs/fs-writeback.c", "mm/backing-dev.c", "fs/other-stream.c"}
+
+
+@pytest.mark.parametrize("victim", ["fs/fs-writeback.c", "mm/ctx.c", ".git/HEAD"])
+def test_damaged_woven_tree_is_mended(source: Source, repo: Path, victim: str) -> None:
+    woven = weave(source, repo)
+    before = (woven.path / victim).read_text()
+    (woven.path / victim).unlink()
+    weave(source, repo)
+    assert (woven.path / victim).read_text() == before
+
+
+def test_broken_stamp_is_made_again(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    stamp = woven.path.parent / "stamp.json"
+    before = stamp.read_text()
+    stamp.write_text("{}")
+    weave(source, repo)
+    assert stamp.read_text() == before
+
+
+def test_failed_weave_changes_nothing(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    make_old(woven.path)
+    rename = repo / "hooks/a-contexts/01-rename.cocci"
+    rename.write_text(rename.read_text().replace("writeback.c 2", "writeback.c 4"))
+    (repo / "kernel/mm/ctx.c").write_text("int never;\n")
+    with pytest.raises(LabError, match="expected 4"):
+        weave(source, repo)
+    assert touched(woven.path) == set()
+
+
+def test_our_file_may_not_replace_a_stock_one(source: Source, repo: Path) -> None:
+    (repo / "kernel/fs/other.c").write_text("int ours;\n")
+    with pytest.raises(LabError, match=r"kernel/fs/other.c is a file of the stock kernel"):
+        weave(source, repo)
+
+
+def test_system_without_any_change_is_refused(source: Source, repo: Path) -> None:
+    (repo / "kernel/fs/stream.c").unlink()
+    manifest = repo / "hooks/b-streams/series.toml"
+    manifest.write_text(manifest.read_text().replace('["fs/*"]', "[]"))
+    with pytest.raises(LabError, match=r"hooks/b-streams changes nothing"):
+        weave(source, repo)
+
+
+def test_two_weaves_at_once_are_refused(source: Source, repo: Path, tmp_path: Path) -> None:
+    with (
+        exclusive(tmp_path / "cache/woven" / source.identity / "lock", "weaving"),
+        pytest.raises(LabError, match="two runs at once"),
+    ):
+        weave(source, repo)
+
+
+def test_users_git_configuration_has_no_say(
+    source: Source, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "gitconfig"
+    config.write_text("[core]\n\tautocrlf = true\n[commit]\n\tgpgsign = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
+    woven = weave(source, repo)
+    monkeypatch.delenv("GIT_DIR")
+    assert git(woven, "show", "woven:mm/ctx.c") == "int ctx;\n"

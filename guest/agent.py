@@ -1,0 +1,361 @@
+"""The guest's first process: makes devices and filesystems, runs one command, cleans up and powers off.
+
+``agent.py PLAN``: the plan is the JSON that lab/guest.py wrote. Standard library only, for this runs on
+whatever Python the host has. What the command writes goes to the first serial line; the second one carries
+reports to the host, one JSON object a line: ``step`` (what is being done), ``status`` and ``seconds`` (the
+command ended), ``error`` (the run failed, in one sentence), ``done`` (everything was unmounted).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import traceback
+import tty
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+MS_RDONLY, MS_NOSUID = 1, 2
+MNT_DETACH = 2
+SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+RB_POWER_OFF = 0x4321FEDC
+OUTPUT, REPORT = "/dev/ttyS0", "/dev/ttyS1"
+MOUNT_POINTS = ("/mnt/test", "/mnt/test2")
+MKFS = {
+    "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
+    "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"],
+    "f2fs": ["mkfs.f2fs", "-q", "-f", "-t", "0"],
+}
+# A hung task is reported after this long, instead of the kernel's 120 s.
+HUNG_TASK_S = 30
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+
+
+class RunError(Exception):
+    """The run cannot go on; ``str()`` says why in one sentence."""
+
+
+def _call(what: str, result: int) -> None:
+    if result != 0:
+        raise RunError(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def mount(source: str, target: str, kind: str, flags: int = 0, data: str = "") -> None:
+    """Mount a filesystem, making the mount point first."""
+    with contextlib.suppress(OSError):
+        os.makedirs(target, exist_ok=True)
+    result = LIBC.mount(source.encode(), target.encode(), kind.encode(), flags, data.encode())
+    _call(f"mounting {kind} {source} at {target}", result)
+
+
+def mount_if_known(source: str, target: str, kind: str) -> None:
+    """Mount a kernel interface that this kernel may have been built without."""
+    with contextlib.suppress(RunError):
+        mount(source, target, kind)
+
+
+def cover_root() -> None:
+    """Put a writable memory filesystem over the read-only root, and make that the root."""
+    mount("tmpfs", "/mnt", "tmpfs")
+    for name in ("upper", "work", "root"):
+        os.mkdir(f"/mnt/{name}")
+    mount("overlay", "/mnt/root", "overlay", 0, "lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work")
+    os.chdir("/mnt/root")
+    number = SYS_PIVOT_ROOT[os.uname().machine]
+    _call("changing the root", LIBC.syscall(number, b".", b"."))
+    # Both roots are stacked at the same place now; the lower one goes.
+    _call("leaving the old root", LIBC.umount2(b".", MNT_DETACH))
+    os.chdir("/")
+
+
+def mount_kernel_interfaces() -> None:
+    """Mount what programs expect of a running system."""
+    mount("proc", "/proc", "proc", MS_NOSUID)
+    mount("sysfs", "/sys", "sysfs", MS_NOSUID)
+    mount("devtmpfs", "/dev", "devtmpfs")
+    mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=666")
+    mount("tmpfs", "/dev/shm", "tmpfs")
+    mount("tmpfs", "/run", "tmpfs")
+    mount_if_known("configfs", "/sys/kernel/config", "configfs")
+    mount_if_known("debugfs", "/sys/kernel/debug", "debugfs")
+    mount_if_known("tracefs", "/sys/kernel/tracing", "tracefs")
+    mount_if_known("cgroup2", "/sys/fs/cgroup", "cgroup2")
+    for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        with contextlib.suppress(FileExistsError):
+            os.symlink(f"/proc/self/fd{target}", f"/dev/{name}")
+    with contextlib.suppress(OSError):
+        Path("/proc/sys/kernel/hung_task_timeout_secs").write_text(str(HUNG_TASK_S))
+
+
+def open_line(path: str) -> int:
+    """Open a serial line that passes every byte as it is."""
+    fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(fd)
+    return fd
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of ``data``."""
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+class Report:
+    """The line to the host."""
+
+    def __init__(self) -> None:
+        """Open the line."""
+        self._fd = open_line(REPORT)
+
+    def send(self, **what: object) -> None:
+        """Send one object, and wait until it is out."""
+        write_all(self._fd, json.dumps(what).encode() + b"\n")
+        termios.tcdrain(self._fd)
+
+
+def write_file(path: str, value: str, what: str) -> None:
+    """Write a kernel file, in one write; what it refuses is an error with the kernel's reason."""
+    try:
+        fd = os.open(path, os.O_WRONLY)
+        try:
+            os.write(fd, value.encode())
+        finally:
+            os.close(fd)
+    except FileNotFoundError:
+        raise RunError(f"{what}: this guest kernel has no file {path}") from None
+    except OSError as error:
+        raise RunError(f"{what}: the guest kernel refuses {value!r} for {path}: {error.strerror}") from None
+
+
+def make_device(device: dict[str, object]) -> str:
+    """Make one device and return its node."""
+    name, driver = str(device["name"]), device["driver"]
+    node = f"/dev/{name}"
+    if driver == "null_blk":
+        folder = f"/sys/kernel/config/nullb/{name}"
+        try:
+            os.mkdir(folder)
+        except OSError as error:
+            need = "the guest kernel needs null_blk and configfs"
+            raise RunError(f"making {name}: {folder}: {error.strerror}; {need}") from None
+        attributes = device["attributes"]
+        assert isinstance(attributes, dict)
+        for key, value in attributes.items():
+            write_file(f"{folder}/{key}", str(value), f"making {name}")
+        write_file(f"{folder}/power", "1", f"making {name}")
+    if not Path(node).is_block_device():
+        raise RunError(f"the guest kernel made no device {node}: it needs the driver {driver}")
+    return node
+
+
+def bdi_folder(node: str) -> str:
+    """Return the folder of a block device's backing_dev_info in sysfs."""
+    number = os.stat(node).st_rdev
+    return f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}"
+
+
+def make_filesystem(kind: str, node: str) -> None:
+    """Make a fresh filesystem on a device."""
+    made = subprocess.run([*MKFS[kind], node], capture_output=True, text=True, errors="replace", check=False)
+    if made.returncode != 0:
+        raise RunError(f"{MKFS[kind][0]} on {node} failed: {' '.join((made.stderr + made.stdout).split())}")
+
+
+def apply_settings(settings: list[list[str]], nodes: list[str]) -> None:
+    """Write the user's settings; a bare name is a file of each test device's backing_dev_info."""
+    for path, value in settings:
+        paths = [path] if path.startswith("/") else [f"{bdi_folder(node)}/{path}" for node in nodes]
+        for full in paths:
+            write_file(full, value, f"setting {path}")
+
+
+def _take_terminal(size: list[int]) -> None:
+    """Make the first serial line the controlling terminal of this process and its standard streams."""
+    os.setsid()
+    fd = os.open(OUTPUT, os.O_RDWR)
+    fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[0], size[1], 0, 0))
+    for stream in range(3):
+        os.dup2(fd, stream)
+
+
+def _start(command: list[str], cwd: str, env: dict[str, str], output: int, terminal: list[int] | None) -> int:
+    """Start the command and return its process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = NOT_EXECUTABLE
+    try:
+        for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        if terminal:
+            _take_terminal(terminal)
+        else:
+            os.setsid()
+            null = os.open(os.devnull, os.O_RDONLY)
+            for stream, fd in enumerate((null, output, output)):
+                os.dup2(fd, stream)
+        os.chdir(cwd)
+        os.closerange(3, 256)
+        os.execvpe(command[0], command, env)
+    except FileNotFoundError:
+        status = NOT_FOUND
+        write_all(2, f"{command[0]}: command not found\n".encode())
+    except OSError as error:
+        write_all(2, f"{command[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(status)
+
+
+def run_command(
+    command: list[str], cwd: str, env: dict[str, str], line: int | None, terminal: list[int] | None
+) -> tuple[int, float]:
+    """Run the command to its end, passing on what it writes, and return its exit status and seconds.
+
+    Orphans are reaped on the way, as is the first process's duty.
+    """
+    reader, writer = os.pipe()
+    wake_reader, wake_writer = os.pipe()
+    os.set_blocking(wake_writer, False)
+    os.set_blocking(reader, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake_writer)
+    start = time.monotonic()
+    child = _start(command, cwd, env, writer, terminal)
+    os.close(writer)
+    waiting = [reader, wake_reader]
+    status = None
+    while status is None:
+        ready, _, _ = select.select(waiting, [], [])
+        if reader in ready and not _pass_on(reader, line):
+            waiting.remove(reader)
+        if wake_reader in ready:
+            os.read(wake_reader, 4096)
+            status = _reap(child)
+    seconds = time.monotonic() - start
+    # Whatever the command left running ends here: it would keep the filesystem busy.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    signal.set_wakeup_fd(-1)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    while reader in waiting and _pass_on(reader, line):
+        pass
+    return status, seconds
+
+
+def _reap(child: int) -> int | None:
+    """Reap all that ended; return the exit status of ``child``, as a shell gives it, if it is among them."""
+    status = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, result = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            if pid == child:
+                status = 128 + os.WTERMSIG(result) if os.WIFSIGNALED(result) else os.WEXITSTATUS(result)
+    return status
+
+
+def _pass_on(reader: int, line: int | None) -> bool:
+    """Copy what can be read to the output line; return whether there may be more."""
+    try:
+        data = os.read(reader, 65536)
+    except BlockingIOError:
+        return True
+    if data and line is not None:
+        write_all(line, data)
+    return bool(data)
+
+
+def unmount(target: str, errors: int) -> None:
+    """Unmount a filesystem, all data written.
+
+    Args:
+        target: mount point.
+        errors: descriptor opened right after the mount, which sees any write error since; closed here.
+    """
+    failed = LIBC.syncfs(errors)
+    reason = os.strerror(ctypes.get_errno())
+    os.close(errors)
+    if failed:
+        raise RunError(f"writing {target} back before its unmount: {reason}")
+    _call(f"unmounting {target}", LIBC.umount2(target.encode(), 0))
+
+
+def run_plan(plan: dict[str, object], report: Report, line: int | None) -> None:
+    """Do what the plan says, reporting each step."""
+    nodes = []
+    env = dict(plan["env"])  # type: ignore[call-overload]
+    os.environ["PATH"] = env["PATH"]
+    report.send(step="making the devices")
+    for device in plan["devices"]:  # type: ignore[attr-defined]
+        nodes.append(make_device(device))
+    kind = plan["fs"]
+    if kind != "none":
+        report.send(step="making the filesystem")
+        for node in nodes:
+            make_filesystem(str(kind), node)
+    report.send(step="applying the settings")
+    apply_settings(plan["settings"], nodes)  # type: ignore[arg-type]
+    env |= {"PWB_DEV": nodes[0], "PWB_BDI": bdi_folder(nodes[0])}
+    if len(nodes) > 1:
+        env |= {"PWB_DEV2": nodes[1], "PWB_BDI2": bdi_folder(nodes[1])}
+    os.makedirs("/results", exist_ok=True)
+    if plan["results"]:
+        mount("results", "/results", "hostfs", 0, str(plan["results"]))
+    env["PWB_RESULTS"] = "/results"
+    mounted = []
+    if kind != "none":
+        report.send(step="mounting the filesystem")
+        for node, target, name in zip(nodes, MOUNT_POINTS, ("PWB_MNT", "PWB_MNT2"), strict=False):
+            mount(node, target, str(kind))
+            mounted.append((target, os.open(target, os.O_RDONLY)))
+            env[name] = target
+    report.send(step="running the command")
+    cwd = mounted[0][0] if mounted else "/"
+    status, seconds = run_command(plan["command"], cwd, env, line, plan["terminal"])  # type: ignore[arg-type]
+    if line is not None:
+        termios.tcdrain(line)
+    report.send(status=status, seconds=seconds)
+    report.send(step="unmounting the filesystem")
+    for target, errors in reversed(mounted):
+        unmount(target, errors)
+    report.send(step="powering off")
+    if plan["results"]:
+        _call("unmounting /results", LIBC.umount2(b"/results", 0))
+    report.send(done=True)
+
+
+def main(path: str) -> None:
+    """Run the plan at ``path`` and power off, whatever happens."""
+    plan = json.loads(Path(path).read_text())
+    try:
+        cover_root()
+        mount_kernel_interfaces()
+        report = Report()
+        line = None if plan["terminal"] else open_line(OUTPUT)
+        try:
+            run_plan(plan, report, line)
+        except RunError as error:
+            report.send(error=str(error))
+        except Exception:
+            report.send(error=f"the guest's agent failed:\n{traceback.format_exc()}")
+    finally:
+        os.sync()
+        LIBC.reboot(RB_POWER_OFF)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

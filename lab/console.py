@@ -1,0 +1,94 @@
+"""Find in a guest kernel's console what must fail a run: oops, WARN, lockdep, KASAN, hung task and others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_REPORT_LINES = 80
+
+# The formats of printk in the kernel's own reporting code: lib/bug.c, kernel/panic.c, kernel/hung_task.c,
+# kernel/locking/lockdep.c, kernel/rcu/tree_stall.h, mm/kasan/report.c, mm/oom_kill.c, lib/ubsan.c, fs/.
+# The first that matches names the kind, so the more telling come first.
+_KINDS = [
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("KASAN report", r"BUG: KASAN: "),
+        ("UBSAN report", r"UBSAN: "),
+        (
+            "lockdep report",
+            r"WARNING: (possible (circular|recursive|irq lock)|inconsistent lock state"
+            r"|bad unlock balance|suspicious RCU usage|Nested lock|held lock freed|lock held when returning"
+            r"|\S+-safe -> \S+-unsafe lock order)|BUG: (held lock freed|Invalid wait context)",
+        ),
+        ("hung task", r"INFO: task .* blocked (in I/O wait )?for more than "),
+        ("stall", r"INFO: \w+ (self-)?detected (expedited )?stall|BUG: (soft|workqueue) lockup"),
+        ("WARN", r"WARNING: "),
+        ("kernel BUG", r"kernel BUG at |BUG: "),
+        ("oops", r"\bOops\b|general protection fault|Unable to handle kernel|Kernel mode fault at "),
+        ("panic", r"Kernel panic - not syncing"),
+        ("out of memory", r"(?<!cgroup )[Oo]ut of memory: Killed process"),
+        ("memory leak", r"kmemleak: \d+ new suspected memory leaks"),
+        (
+            "filesystem corruption",
+            r"XFS \(\S+\): (Metadata (CRC error|corruption) detected|Corruption of in-memory data)"
+            r"|EXT4-fs error|F2FS-fs \(\S+\): (Inconsistent|inconsistent)",
+        ),
+    )
+]
+_RULE = re.compile(r"^(\[[ .\d]+\] ?)?={20,}$")
+_END = re.compile(r"---\[ end ")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One report of the kernel about itself.
+
+    Attributes:
+        kind: what it is, such as ``"lockdep report"``.
+        lines: the report's lines as the kernel printed them.
+    """
+
+    kind: str
+    lines: list[str]
+
+
+def kind_of(line: str) -> str | None:
+    """Return the kind of report that a console line starts, None for an ordinary line."""
+    return next((kind for kind, pattern in _KINDS if pattern.search(line)), None)
+
+
+def findings(console: str) -> list[Finding]:
+    """Return every report in a console, in order.
+
+    A report reaches from the line that names it to its end mark, at most 80 lines. Lines inside that
+    would start a report by themselves belong to it.
+    """
+    lines = console.splitlines()
+    found: list[Finding] = []
+    at = 0
+    while at < len(lines):
+        kind = kind_of(lines[at])
+        if kind is None:
+            at += 1
+            continue
+        end = _end_of_report(lines, at)
+        found.append(Finding(kind, lines[at:end]))
+        at = end
+    return found
+
+
+def _end_of_report(lines: list[str], start: int) -> int:
+    """Return the index after the last line of the report that starts at ``start``."""
+    limit = min(start + MAX_REPORT_LINES, len(lines))
+    ruled = start > 0 and bool(_RULE.search(lines[start - 1]))
+    for at in range(start + 1, limit):
+        # A report that a rule opens ends with one, too.
+        if _END.search(lines[at]) or (ruled and _RULE.search(lines[at])):
+            return at + 1
+    return limit
+
+
+def tail(console: str, lines: int = 20) -> str:
+    """Return the last lines of a console, for errors that the kernel did not explain by a report."""
+    return "\n".join(console.splitlines()[-lines:])

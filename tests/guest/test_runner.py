@@ -1,0 +1,243 @@
+"""The guest runner on a real kernel: what only a real guest can show."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import guest
+from lab.build import Kernel
+from lab.errors import GuestError, LabError
+from lab.paths import REPO
+
+pytestmark = pytest.mark.guest
+# Seconds after which a guest that should have ended is taken for hung; far above what any test here takes.
+PATIENCE_S = 120
+MEM_MIB = 768
+SIZE_MIB = 320
+
+
+def boot(kernel: Kernel, script: str, **more: Any) -> guest.GuestResult:
+    """Run a shell script in a guest."""
+    size = {"mem_mib": MEM_MIB, "device_size_mib": SIZE_MIB, "timeout_s": PATIENCE_S}
+    return guest.run(kernel.path, ["sh", "-c", script], **{**size, **more})
+
+
+@pytest.mark.parametrize(
+    ("fs", "device"),
+    [("xfs", "nolat"), ("ext4", "nolat"), ("f2fs", "nolat"), ("xfs", "100us"), ("ext4", "brd")],
+)
+def test_command_runs_on_a_fresh_filesystem(stock_kernel: Kernel, fs: str, device: str) -> None:
+    result = boot(
+        stock_kernel,
+        "pwd; stat -f -c %T .; findmnt -n -o FSTYPE,SOURCE $PWB_MNT; "
+        "echo data > file && sync && cat file; test -b $PWB_DEV && test -e $PWB_BDI/read_ahead_kb; exit 42",
+        fs=fs,
+        device=device,
+    )
+    lines = result.output.splitlines()
+    assert lines[0] == "/mnt/test"
+    assert lines[2].split() == [fs, "/dev/ram0" if device == "brd" else "/dev/nullb0"]
+    assert lines[3] == "data"
+    assert result.status == 42
+
+
+def test_two_devices_are_mounted_side_by_side(stock_kernel: Kernel) -> None:
+    script = 'findmnt -n -o SOURCE $PWB_MNT; findmnt -n -o SOURCE $PWB_MNT2; echo "$PWB_DEV $PWB_DEV2"'
+    result = boot(stock_kernel, script, fs="ext4", device_count=2, device_size_mib=64)
+    assert result.output.split() == ["/dev/nullb0", "/dev/nullb1", "/dev/nullb0", "/dev/nullb1"]
+
+
+def test_no_filesystem_leaves_the_device_bare(stock_kernel: Kernel) -> None:
+    result = boot(stock_kernel, "pwd; blkid -p $PWB_DEV; echo ${PWB_MNT-unset}", fs="none")
+    assert result.output.split() == ["/", "unset"]
+
+
+def test_host_is_visible_but_unchanged(stock_kernel: Kernel, tmp_path: Path) -> None:
+    ours, results = tmp_path / "ours", tmp_path / "results"
+    ours.write_text("host")
+    script = (
+        f"cat {ours}; rm {ours}; echo guest > {ours}; echo new > {tmp_path}/new; echo kept > /results/kept"
+    )
+    assert boot(stock_kernel, script, fs="none", results=results).output == "host"
+    assert ours.read_text() == "host"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ours", "results"]
+    assert (results / "kept").read_text() == "kept\n"
+    assert "Run /" in (results / "console.txt").read_text()
+
+
+def test_every_byte_of_the_output_arrives(stock_kernel: Kernel, tmp_path: Path) -> None:
+    data = os.urandom(3 << 20)
+    (tmp_path / "data").write_bytes(data)
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw)
+    boot(stock_kernel, f"cat {tmp_path}/data", fs="none", stream=stream)
+    assert raw.getvalue() == data
+
+
+def test_settings_are_written_before_the_mount(stock_kernel: Kernel) -> None:
+    settings = {"/proc/sys/vm/dirty_bytes": "134217728", "max_ratio": "50"}
+    result = boot(stock_kernel, "cat /proc/sys/vm/dirty_bytes $PWB_BDI/max_ratio", settings=settings)
+    assert result.output.split() == ["134217728", "50"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"/proc/sys/vm/dirty_bites": "1"}, "has no file /proc/sys/vm/dirty_bites"),
+        ({"max_ratio": "5000"}, "refuses '5000' for .*max_ratio: Invalid argument"),
+    ],
+)
+def test_setting_that_the_kernel_refuses(
+    stock_kernel: Kernel, settings: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(LabError, match=complaint):
+        boot(stock_kernel, "true", settings=settings)
+
+
+def test_mkfs_that_refuses_gives_its_words(stock_kernel: Kernel) -> None:
+    with pytest.raises(LabError, match=r"mkfs\.xfs on /dev/nullb0 failed: Filesystem must be larger"):
+        boot(stock_kernel, "true", device_size_mib=16)
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [(["no-such-command"], 127), (["/etc/passwd"], 126), (["sh", "-c", "kill -9 $$"], 137)],
+)
+def test_status_is_as_from_a_shell(stock_kernel: Kernel, command: list[str], status: int) -> None:
+    size = {"mem_mib": MEM_MIB, "device_size_mib": SIZE_MIB}
+    assert guest.run(stock_kernel.path, command, fs="ext4", **size).status == status  # type: ignore[arg-type]
+
+
+def test_program_left_running_does_not_hold_up_the_unmount(stock_kernel: Kernel) -> None:
+    result = boot(stock_kernel, "exec 3> file; setsid sleep 100000 & echo started")
+    assert (result.status, result.output) == (0, "started\n")
+
+
+def test_warning_of_the_kernel_fails_the_run(stock_kernel: Kernel) -> None:
+    script = "echo 'WARNING: CPU: 0 PID: 1 at fs/x.c:1 f+0x1' > /dev/kmsg; sleep 100000"
+    with pytest.raises(GuestError, match=r"WARN, while running the command:\n.*fs/x.c:1"):
+        boot(stock_kernel, script)
+
+
+def test_panic_shows_the_kernels_lines(stock_kernel: Kernel) -> None:
+    script = "mount -o remount,size=200% /dev/shm && cat /dev/zero > /dev/shm/full"
+    settings = {"/proc/sys/vm/panic_on_oom": "1"}
+    with pytest.raises(GuestError, match="Kernel panic - not syncing: Out of memory"):
+        boot(stock_kernel, script, settings=settings, fs="none")
+    assert below(os.getpid()) == []
+
+
+def test_reboot_is_an_early_exit(stock_kernel: Kernel) -> None:
+    script = "python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x1234567)'"
+    with pytest.raises(GuestError, match=r"(?s)ended early, while running the command.*Restarting system"):
+        boot(stock_kernel, script)
+
+
+def test_time_out_tells_what_the_guest_did(stock_kernel: Kernel) -> None:
+    with pytest.raises(GuestError, match="time was up after 10 s, while running the command"):
+        boot(stock_kernel, "sleep 100000", timeout_s=10)
+    assert below(os.getpid()) == []
+
+
+CALLER = """
+import sys
+import termios
+from pathlib import Path
+from lab import guest
+guest.run(Path(sys.argv[1]), ["sh", "-c", "echo up; sleep 100000 & sleep 100000"],
+          mem_mib=768, device_size_mib=320, stream=sys.stdout)
+"""
+
+
+def below(pid: int) -> list[int]:
+    """Return the processes below a process, its children first."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+        except OSError:  # it ended while we looked
+            continue
+        children.setdefault(parent, []).append(int(entry.name))
+    found = list(children.get(pid, []))
+    for at in found:
+        found += children.get(at, [])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("who", "number"),
+    [
+        ("caller", signal.SIGKILL),
+        ("caller", signal.SIGINT),
+        ("supervisor", signal.SIGKILL),
+        ("kernel", signal.SIGKILL),
+    ],
+)
+def test_nothing_outlives_a_kill(stock_kernel: Kernel, who: str, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", CALLER, str(stock_kernel.path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=REPO
+    ) as caller:
+        assert caller.stdout is not None
+        assert caller.stdout.readline() == "up\n"
+        # The kernel's children, the guest's user processes, come and go: those that are there now count.
+        supervisor, kernel, *users = below(caller.pid)
+        everyone = {}
+        for pid in (supervisor, kernel, *users):
+            with contextlib.suppress(ProcessLookupError):
+                everyone[pid] = os.pidfd_open(pid)
+        os.kill({"caller": caller.pid, "supervisor": supervisor, "kernel": kernel}[who], number)
+    assert len(everyone) > 2, "the guest should have user processes"
+    for pid, fd in everyone.items():
+        assert select.select([fd], [], [], PATIENCE_S)[0], f"process {pid} is still there"
+        os.close(fd)
+
+
+SHELL = """
+import sys
+import termios
+from pathlib import Path
+from lab import guest
+sys.exit(guest.shell(Path(sys.argv[1]), fs="ext4", mem_mib=768, device_size_mib=320).status)
+"""
+
+
+def test_shell_is_a_terminal(stock_kernel: Kernel) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (33, 77))
+    before = termios.tcgetattr(theirs)
+    seen = b""
+
+    def until(text: bytes) -> None:
+        nonlocal seen
+        while text not in seen:
+            assert select.select([ours], [], [], PATIENCE_S)[0], seen
+            seen += os.read(ours, 4096)
+        seen = seen.partition(text)[2]
+
+    command = [sys.executable, "-c", SHELL, str(stock_kernel.path)]
+    env = {**os.environ, "SHELL": "/bin/sh", "PS1": "$ "}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=REPO, env=env) as shell:
+        until(b"# ")
+        os.write(ours, b"stty size; pwd\r")
+        until(b"33 77\r\n/mnt/test\r\n")
+        os.write(ours, b"sleep 100000\r")
+        until(b"sleep 100000\r\n")
+        # An interrupt from the keyboard reaches the guest's program, not this one's.
+        os.write(ours, b"\x03")
+        until(b"# ")
+        os.write(ours, b"exit 6\r")
+    assert shell.returncode == 6
+    assert termios.tcgetattr(theirs) == before

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab import console
+
+CONSOLES = Path(__file__).parent / "fixtures" / "console"
+
+
+def read(name: str) -> str:
+    return (CONSOLES / f"{name}.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "first", "last"),
+    [
+        ("oops", "oops", "general protection fault", "---[ end trace"),
+        ("warn", "WARN", "inode_to_wb+0x40", "---[ end trace"),
+        ("lockdep", "lockdep report", "possible circular locking", "dump_stack_lvl"),
+        ("kasan", "KASAN report", "slab-use-after-free", "======"),
+        ("ubsan", "UBSAN report", "array-index-out-of-bounds", "---[ end trace"),
+        ("hung-task", "hung task", "umount:102 blocked", "sync_inodes_sb"),
+        ("panic", "panic", "Segfault with no mm", "panic+0x3c"),
+        ("bug", "kernel BUG", "sleeping function", "__might_resched"),
+        ("stall", "stall", "rcu_sched detected stalls", "softirq=99"),
+        ("corruption", "filesystem corruption", "xfs_agf_verify", "xfs_repair"),
+        ("oom", "out of memory", "Killed process 71", "Killed process 71"),
+    ],
+)
+def test_report_is_found_from_its_title_to_its_end(name: str, kind: str, first: str, last: str) -> None:
+    (found,) = console.findings(read(name))
+    assert found.kind == kind
+    assert first in found.lines[0]
+    assert last in found.lines[-1]
+
+
+@pytest.mark.parametrize("name", ["clean", "early-exit"])
+def test_ordinary_lines_are_no_report(name: str) -> None:
+    assert console.findings(read(name)) == []
+
+
+def test_every_report_is_found_in_order() -> None:
+    text = read("warn") + read("clean") + read("kasan") + read("hung-task")
+    assert [found.kind for found in console.findings(text)] == ["WARN", "KASAN report", "hung task"]
+
+
+def test_report_without_end_mark_is_cut_off() -> None:
+    text = read("panic") + "more\n" * 1000
+    (found,) = console.findings(text)
+    assert len(found.lines) == console.MAX_REPORT_LINES
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "WARNING: possible recursive locking detected",
+        "WARNING: possible irq lock inversion dependency detected",
+        "WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected",
+        "WARNING: suspicious RCU usage",
+        "WARNING: bad unlock balance detected!",
+        "[ BUG: Invalid wait context ]",
+        "WARNING: inconsistent lock state",
+    ],
+)
+def test_lockdep_is_told_from_a_plain_warning(title: str) -> None:
+    assert console.kind_of(title) == "lockdep report"
+
+
+def test_tail_gives_the_last_lines() -> None:
+    assert console.tail(read("early-exit"), 1) == "reboot: Restarting system"

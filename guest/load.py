@@ -1,0 +1,290 @@
+"""Run fio inside the guest and note, twice a second, what reaches the device and what the flushers cost.
+
+Started as ``load.py PLAN``: a JSON file written by lab/bench.py, with the keys of :class:`Plan`. For every
+run of the plan it sets the dirty limits, starts fio with the filesystem under test as working directory,
+samples while fio and then the final ``sync`` run, and counts extents. Everything goes to
+``$PWB_RESULTS/raw.json`` as it was read: lab/measure.py makes the figures. Python's standard library only:
+this runs on the host's Python, seen from the guest.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, TypedDict
+
+MIB = 1 << 20
+CHUNK_BYTES = 4 * MIB
+# More files than this are not worth a filefrag each; the largest are taken.
+MAX_FILES = 64
+
+
+class Run(TypedDict):
+    """One fio run of ``job``, a file in the results folder; ``dirty_limit_mib`` None changes no limit."""
+
+    name: str
+    job: str
+    dirty_limit_mib: int | None
+    env: dict[str, str]
+
+
+class Plan(TypedDict):
+    """What to do in one boot.
+
+    ``files`` are written out in full first; without any, ``layout_job`` (fio with create_only) makes them.
+    ``spread`` puts every second file on the second device, behind a symbolic link.
+    """
+
+    fio: str
+    filefrag: str
+    sample_s: float
+    directories: list[str]
+    files: list[str]
+    size_mib: int
+    layout_job: str | None
+    spread: bool
+    runs: list[Run]
+
+
+class LoadError(Exception):
+    """The plan cannot be carried out; the text says why."""
+
+
+class Sampler:
+    """Reads counters of the devices, of the page cache and of the kworkers, and keeps the series."""
+
+    def __init__(self, stat_files: list[Path], proc: Path = Path("/proc")) -> None:
+        """Prepare to read ``/sys/block/DEV/stat`` files and ``proc``."""
+        self.stat_files = stat_files
+        self.proc = proc
+        self.start = time.monotonic()
+        self.samples: list[dict[str, Any]] = []
+        self._others: set[str] = set()
+
+    def sample(self) -> None:
+        """Append one sample of the devices, the page cache and the kworkers."""
+        vmstat = parse_vmstat((self.proc / "vmstat").read_text())
+        self.samples.append(
+            {
+                "t": round(time.monotonic() - self.start, 4),
+                "sectors": [sectors_written(path.read_text()) for path in self.stat_files],
+                "dirty": vmstat["nr_dirty"],
+                "writeback": vmstat["nr_writeback"],
+                "kworkers": self._kworkers(),
+            }
+        )
+
+    def _kworkers(self) -> dict[str, list[Any]]:
+        """Return pid -> [is it flushing, ns on a CPU]; None where this kernel has no schedstat."""
+        found: dict[str, list[Any]] = {}
+        for pid in os.listdir(self.proc):
+            if not pid.isdigit() or pid in self._others:
+                continue
+            try:
+                comm = (self.proc / pid / "comm").read_text()
+                if not comm.startswith("kworker/"):
+                    self._others.add(pid)
+                    continue
+                found[pid] = ["flush-" in comm, cpu_ns(self.proc / pid / "schedstat")]
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ended between the listing and the reading
+        return found
+
+
+def parse_vmstat(text: str) -> dict[str, int]:
+    """Return ``/proc/vmstat`` as a mapping."""
+    return {key: int(value) for key, value in (line.split() for line in text.splitlines())}
+
+
+def sectors_written(stat: str) -> int:
+    """Return the sectors of 512 bytes written, from a device's ``stat`` (Documentation/block/stat.rst)."""
+    return int(stat.split()[6])
+
+
+def cpu_ns(schedstat: Path) -> int | None:
+    """Return a task's ns on a CPU (Documentation/scheduler/sched-stats.rst); None without the file."""
+    try:
+        return int(schedstat.read_text().split()[0])
+    except FileNotFoundError:
+        return None
+
+
+def parse_filefrag(text: str) -> dict[str, int]:
+    """Return path -> extents from what filefrag prints."""
+    return {
+        name: int(count) for name, count in re.findall(r"^(.*): (\d+) extents? found$", text, re.MULTILINE)
+    }
+
+
+def write_out(path: Path, size: int) -> None:
+    """Fill ``path`` with ``size`` bytes by large direct writes: every block allocated and written."""
+    buffer = mmap.mmap(-1, CHUNK_BYTES)
+    buffer.write(os.urandom(4096) * (CHUNK_BYTES // 4096))
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_DIRECT, 0o644)
+    try:
+        done = 0
+        while done < size:
+            done += os.write(fd, memoryview(buffer)[: min(CHUNK_BYTES, size - done)])
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def move_behind_link(path: Path, target: Path) -> None:
+    """Put a file on the other device, preallocated or written as it was, and link to it."""
+    size = path.stat().st_size
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("rb") as source, target.open("wb") as copy:
+        try:
+            os.lseek(source.fileno(), 0, os.SEEK_DATA)
+            written = True
+        except OSError:
+            written = False  # ENXIO: preallocated only
+        if written:
+            while block := source.read(CHUNK_BYTES):
+                copy.write(block)
+        elif size:
+            os.posix_fallocate(copy.fileno(), 0, size)
+        os.fsync(copy.fileno())
+    path.unlink()
+    path.symlink_to(target)
+
+
+def regular_files(mount: Path) -> list[Path]:
+    """Return the largest files under ``mount``, behind links too, by name."""
+    found = [path for path in sorted(mount.rglob("*")) if path.is_file()]
+    return sorted(sorted(found, key=lambda path: -path.stat().st_size)[:MAX_FILES])
+
+
+def set_dirty_limit(limit_mib: int) -> dict[str, int]:
+    """Set ``vm.dirty_bytes``, and ``vm.dirty_background_bytes`` to half; return all dirty settings."""
+    vm = Path("/proc/sys/vm")
+    (vm / "dirty_bytes").write_text(str(limit_mib * MIB))
+    (vm / "dirty_background_bytes").write_text(str(limit_mib * MIB // 2))
+    return {path.name: int(path.read_text()) for path in sorted(vm.glob("dirty*"))}
+
+
+def count_extents(filefrag: str, mount: Path) -> dict[str, int]:
+    """Return extents by file name, for the files under ``mount``."""
+    files = regular_files(mount)
+    if not files:
+        return {}
+    done = subprocess.run([filefrag, *map(str, files)], capture_output=True, text=True, check=False)
+    return {str(Path(name).relative_to(mount)): count for name, count in parse_filefrag(done.stdout).items()}
+
+
+def fio(plan: Plan, job: Path, output: Path, mount: Path, env: dict[str, str]) -> subprocess.Popen[str]:
+    """Start fio on ``job`` with ``mount`` as its working directory."""
+    command = [plan["fio"], "--output-format=json", f"--output={output}", str(job)]
+    return subprocess.Popen(
+        command, cwd=mount, env=os.environ | env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def fail_with_fio(words: str, output: Path, what: str) -> None:
+    """Raise what fio said, on its streams or ahead of its JSON."""
+    notes = output.read_text().split("{", 1)[0] if output.exists() else ""
+    said = [line for line in (words + "\n" + notes).splitlines() if line.startswith("fio:") or "rror" in line]
+    raise LoadError(f"fio failed in {what}: {'; '.join(dict.fromkeys(said)) or 'it said nothing'}")
+
+
+def lay_out(plan: Plan, mount: Path, mount2: Path | None, results: Path) -> None:
+    """Make the files that the jobs write to, spread over both devices where the plan asks for it."""
+    for directory in plan["directories"]:
+        (mount / directory).mkdir(parents=True, exist_ok=True)
+    for index, name in enumerate(plan["files"]):
+        path = mount / name
+        if plan["spread"] and mount2 is not None and index % 2:
+            path.symlink_to(mount2 / name)
+        write_out(path, plan["size_mib"] * MIB)
+    if plan["layout_job"]:
+        output = results / "layout.json"
+        done = fio(plan, results / plan["layout_job"], output, mount, plan["runs"][0]["env"])
+        words = done.communicate()[0]
+        if done.returncode:
+            fail_with_fio(words, output, "laying out its files")
+        output.unlink(missing_ok=True)
+        if plan["spread"] and mount2 is not None:
+            for path in regular_files(mount)[1::2]:
+                move_behind_link(path, mount2 / path.relative_to(mount))
+    os.sync()
+
+
+def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[Path]) -> dict[str, Any]:
+    """Do one run and return what was read during it."""
+    settings = set_dirty_limit(run["dirty_limit_mib"]) if run["dirty_limit_mib"] else {}
+    output = results / f"{run['name']}.fio.json"
+    sampler = Sampler(stat_files)
+    sampler.sample()
+    process = fio(plan, results / run["job"], output, mount, run["env"])
+    words: list[str] = []
+    reader = threading.Thread(target=lambda: words.append(process.stdout.read() if process.stdout else ""))
+    reader.start()
+    while process.poll() is None:
+        try:
+            process.wait(plan["sample_s"])
+        except subprocess.TimeoutExpired:
+            sampler.sample()
+    sampler.sample()
+    reader.join()
+    fio_s = sampler.samples[-1]["t"]
+    if process.returncode:
+        fail_with_fio("".join(words), output, f"run {run['name']}")
+    begin = time.monotonic()
+    os.sync()
+    sync_s = time.monotonic() - begin
+    sampler.sample()
+    return {
+        "name": run["name"],
+        "dirty_settings": settings,
+        "fio_json": output.name,
+        "fio_s": fio_s,
+        "sync_s": round(sync_s, 4),
+        "samples": sampler.samples,
+        "extents": count_extents(plan["filefrag"], mount),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Carry out the plan named by the only argument."""
+    results = os.environ.get("PWB_RESULTS")
+    mount = os.environ.get("PWB_MNT")
+    if not results or not mount or not os.path.ismount(mount):
+        print(
+            "load.py: PWB_RESULTS and PWB_MNT are not those of a guest: it changes sysctls, "
+            "run it there only",
+            file=sys.stderr,
+        )
+        return 2
+    plan: Plan = json.loads(Path(arguments[0]).read_text())
+    second = os.environ.get("PWB_MNT2")
+    devices = [os.environ["PWB_DEV"]] + ([os.environ["PWB_DEV2"]] if plan["spread"] else [])
+    stat_files = [Path("/sys/block") / Path(device).resolve().name / "stat" for device in devices]
+    raw: dict[str, Any] = {
+        "kernel": os.uname().release,
+        "page_bytes": os.sysconf("SC_PAGE_SIZE"),
+        "runs": [],
+        "failure": None,
+    }
+    try:
+        begin = time.monotonic()
+        lay_out(plan, Path(mount), Path(second) if second else None, Path(results))
+        raw["layout_s"] = round(time.monotonic() - begin, 4)
+        raw["extents_before"] = count_extents(plan["filefrag"], Path(mount))
+        for run in plan["runs"]:
+            raw["runs"].append(measure(plan, run, Path(mount), Path(results), stat_files))
+    except (LoadError, OSError) as error:
+        raw["failure"] = str(error)
+    (Path(results) / "raw.json").write_text(json.dumps(raw, separators=(",", ":")))
+    return 1 if raw["failure"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,192 @@
+"""Scenarios: what is measured, as data: a TOML file in scenarios/, or a user's own fio job file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lab.errors import LabError, unknown_name
+from lab.paths import REPO
+
+SCENARIOS = REPO / "scenarios"
+FILESYSTEMS = ("xfs", "ext4", "f2fs")
+
+Bound = Literal["two_bdi", "direct"]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class _Strict(BaseModel):
+    """A table of a scenario file: an unknown key is an error, not a silent no-op."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Window(_Strict):
+    """When figures are taken: ``ramp_s`` after fio starts, for ``window_s`` (None: until fio ends)."""
+
+    ramp_s: float = Field(ge=0)
+    window_s: float | None = Field(default=None, gt=0)
+
+
+class Limit(Window):
+    """One dirty limit: ``vm.dirty_bytes``; ``vm.dirty_background_bytes`` is half of it."""
+
+    mib: int = Field(ge=8)
+
+
+class GuestSize(_Strict):
+    """CPUs and memory of the guest, and the size of its device, whose blocks live in that memory too."""
+
+    cpus: int = Field(default=2, ge=1)
+    mem_mib: int = Field(default=8192, ge=512)
+    device_mib: int = Field(default=5120, ge=512)
+
+
+class Files(_Strict):
+    """Files that are written out in full before the first job starts."""
+
+    names: list[Name] = Field(min_length=1)
+    size_mib: int = Field(ge=1)
+
+
+class Job(_Strict):
+    """A fio job file, by its text. ``${RAMP_S}`` and ``${WINDOW_S}`` are those of the current limit."""
+
+    text: str = Field(min_length=1)
+
+
+class Full(_Strict):
+    """What ``--full`` changes."""
+
+    devices: list[Name] | None = None
+    contexts: list[int] | None = None
+    repetitions: int | None = Field(default=None, ge=1)
+
+
+class Scenario(_Strict):
+    """One experiment: a job on devices x filesystems x contexts x dirty limits, and the bounds beside it.
+
+    ``files`` is None for a job that lays out its own files; then every dirty limit gets a fresh filesystem,
+    because what the first limit wrote would be the second one's starting point. ``timeout_s`` is for one
+    boot.
+    """
+
+    name: Name
+    title: str
+    devices: list[Name] = Field(min_length=1)
+    filesystems: list[Literal["xfs", "ext4", "f2fs"]] = Field(min_length=1)
+    contexts: list[Annotated[int, Field(ge=1, le=64)]] = Field(min_length=1)
+    bounds: list[Bound] = []
+    repetitions: int = Field(ge=1)
+    limits: list[Limit] = Field(min_length=1)
+    direct: Window = Window(ramp_s=0.5, window_s=2.5)
+    guest: GuestSize = GuestSize()
+    files: Files | None = None
+    job: Job
+    timeout_s: float = Field(default=300, gt=0)
+    full: Full = Full()
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Scenario:
+        mib = [limit.mib for limit in self.limits]
+        for what, values in (
+            ("devices", self.devices),
+            ("filesystems", self.filesystems),
+            ("contexts", self.contexts),
+            ("limits", mib),
+        ):
+            if len(set(values)) != len(values):
+                raise ValueError(f"{what}: each value once, got {values}")
+        return self
+
+    def expanded(self) -> Scenario:
+        """Return the scenario that ``--full`` runs."""
+        return Scenario.model_validate(self.model_dump() | self.full.model_dump(exclude_none=True))
+
+
+def names() -> list[str]:
+    """Return the names of all scenarios."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
+
+
+def load(name: str) -> Scenario:
+    """Read a scenario by its name.
+
+    Args:
+        name: the name of a file in ``scenarios/``, without ``.toml``.
+
+    Raises:
+        LabError: there is none of that name, or its file does not say what a scenario must.
+    """
+    if name not in names():
+        raise unknown_name("scenario", name, names())
+    return parse(name, (SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def parse(name: str, text: str) -> Scenario:
+    """Make a scenario from the text of its file.
+
+    Raises:
+        LabError: naming every key that is wrong.
+    """
+    try:
+        return Scenario.model_validate({"name": name} | tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise LabError(f"scenario {name!r} is not valid TOML: {error}") from error
+    except ValidationError as error:
+        raise LabError(f"scenario {name!r}: {_wrong_keys(error)}") from error
+
+
+def from_job(
+    job: Path,
+    *,
+    fs: list[str],
+    device: str,
+    contexts: list[int],
+    dirty_limits_mib: list[int],
+    repetitions: int,
+) -> Scenario:
+    """Make the scenario that runs a user's own fio job file as it is, with both bounds.
+
+    How long the job runs is its own affair: figures start 4 s after fio does (rig.md: steady from there) and
+    go on until it ends; a job that ends before that is measured as a whole, final sync included.
+
+    Raises:
+        LabError: a value that no scenario may have, named, or a job file that cannot be read.
+    """
+    for one in fs:
+        if one not in FILESYSTEMS:
+            raise unknown_name("filesystem", one, FILESYSTEMS)
+    try:
+        text = job.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabError(f"job file {job}: cannot be read as text: {error}") from error
+    try:
+        return Scenario.model_validate(
+            {
+                "name": re.sub(r"[^A-Za-z0-9._-]+", "-", job.stem).strip("-._") or "job",
+                "title": f"fio job file {job.name}",
+                "devices": [device],
+                "filesystems": fs,
+                "contexts": contexts,
+                "bounds": ["two_bdi", "direct"],
+                "repetitions": repetitions,
+                "limits": [{"mib": mib, "ramp_s": 4} for mib in dirty_limits_mib],
+                "direct": {"ramp_s": 1},
+                "job": {"text": text},
+                "timeout_s": 3600,
+            }
+        )
+    except ValidationError as error:
+        raise LabError(f"run {job.name}: {_wrong_keys(error)}") from error
+
+
+def _wrong_keys(error: ValidationError) -> str:
+    """Put pydantic's findings into one sentence."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in one['loc']) or 'the whole'}: {one['msg']}" for one in error.errors()
+    )

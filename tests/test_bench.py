@@ -1,0 +1,340 @@
+"""The schedule, and a whole bench with a stand-in for the guest."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lab import bench, build, guest, host, plots, scenario
+from lab.build import Kernel
+from lab.errors import GuestError, LabError
+from lab.lock import exclusive
+from lab.paths import cache_dir
+from lab.source import Source
+from tests import samples
+
+JOB = "[global]\ndirect=0\n[x]\nrw=randwrite\nsize=1m\nruntime=${WINDOW_S}\n"
+
+
+def _scenario(**changes: Any) -> scenario.Scenario:
+    values: dict[str, Any] = {
+        "name": "small",
+        "title": "small",
+        "devices": ["nolat"],
+        "filesystems": ["xfs", "ext4"],
+        "contexts": [1, 2],
+        "bounds": ["two_bdi", "direct"],
+        "repetitions": 2,
+        "limits": [{"mib": 128, "ramp_s": 2, "window_s": 4}, {"mib": 256, "ramp_s": 2, "window_s": 4}],
+        "files": {"names": ["a", "b"], "size_mib": 4},
+        "job": {"text": JOB},
+    }
+    return scenario.Scenario.model_validate(values | changes)
+
+
+@pytest.fixture(autouse=True)
+def _plots_only_where_looked_at(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if request.node.name != "test_a_whole_bench":
+        monkeypatch.setattr(plots, "draw", lambda folder, cells: [])
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> bench.Kernels:
+    config = tmp_path / "config"
+    config.write_text("CONFIG_UML=y\n")
+
+    def kernel(flavour: str) -> Kernel:
+        return Kernel(path=tmp_path / flavour, flavour=flavour, version="7.3.4", identity="i", config=config)
+
+    return bench.Kernels(stock=kernel("stock"), parallel=kernel("parallel"))
+
+
+class FakeGuest:
+    """Does as guest/load.py does: reads the plan, leaves figures; parallel kernels are twice as fast."""
+
+    def __init__(self, mend: Callable[[dict[str, Any], dict[str, Any]], None] | None = None) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.mend = mend
+
+    def __call__(
+        self, kernel: Path, command: list[str], *, results: Path | None, **options: Any
+    ) -> guest.GuestResult:
+        assert results is not None
+        plan = json.loads((results / "plan.json").read_text())
+        self.calls.append({"kernel": kernel.name, "command": command, "plan": plan, **options})
+        rate = 200.0 if kernel.name == "parallel" else 100.0
+        runs = [samples.run(8, mib_s=rate, name=run["name"]) for run in plan["runs"]]
+        raw = samples.raw(*runs).model_dump(mode="json")
+        if options["device_count"] == 2:
+            for run in raw["runs"]:
+                for sample in run["samples"]:
+                    sample["sectors"] *= 2
+        if self.mend:
+            self.mend(raw, self.calls[-1])
+        (results / "raw.json").write_text(json.dumps(raw))
+        for run in raw["runs"]:
+            shutil.copy(samples.FIXTURES / "fio-group.json", results / run["fio_json"])
+        return guest.GuestResult(status=0, console="booted\n", seconds=1.0, output="")
+
+
+def _measure(
+    chosen: scenario.Scenario, kernels: bench.Kernels, runner: bench.Runner, root: Path
+) -> tuple[Path, list[dict[str, Any]], str]:
+    out = io.StringIO()
+    folder = bench.measure(
+        chosen,
+        kernels,
+        job_folder=root,
+        runner=runner,
+        root=root / "results",
+        console=Console(file=out, width=140),
+    )
+    return folder, json.loads((folder / "summary.json").read_text()), out.getvalue()
+
+
+def test_rounds_interleave_stock_and_parallel_and_rotate() -> None:
+    boots = bench.schedule(_scenario())
+    order = [(boot.round, boot.fs, boot.variant, boot.contexts) for boot in boots]
+    assert order[:4] == [
+        (1, "xfs", "stock", 1),
+        (1, "xfs", "parallel", 1),
+        (1, "xfs", "parallel", 2),
+        (1, "xfs", "two_bdi", None),
+    ]
+    assert [one[2:] for one in order[8:12]] == [
+        ("parallel", 1),
+        ("parallel", 2),
+        ("two_bdi", None),
+        ("stock", 1),
+    ]
+    assert len(order) == len(set(order)) == 2 * 2 * 4
+    assert [boot.variant for boot in boots if boot.direct] == ["stock"] * 4
+
+
+def test_a_job_with_its_own_files_gets_a_fresh_filesystem_per_limit() -> None:
+    boots = bench.schedule(_scenario(files=None, repetitions=1))
+    assert all(len(boot.limits) == 1 for boot in boots)
+    assert len(boots) == 2 * 2 * 4
+    assert len([boot for boot in boots if boot.direct]) == 2
+    assert len({boot.folder for boot in boots}) == len(boots)
+
+
+def test_headline_fits_its_budget() -> None:
+    seconds = sum(boot.estimate_s for boot in bench.schedule(scenario.load("headline")))
+    assert seconds <= 12 * 60
+
+
+def test_a_whole_bench(tmp_path: Path, kernels: bench.Kernels) -> None:
+    runner = FakeGuest()
+    folder, cells, shown = _measure(_scenario(), kernels, runner, tmp_path)
+    assert (tmp_path / "results" / "latest").resolve() == folder.resolve()
+    assert len(cells) == 2 * (2 * 4 + 1)
+    cell = next(c for c in cells if c["contexts"] == 2 and c["dirty_limit_mib"] == 256 and c["fs"] == "ext4")
+    assert cell["kernel"] == "parallel"
+    assert cell["runs"] == 2
+    assert (cell["ratio_to_stock"], cell["ratio_to_two_bdi"], cell["ratio_to_direct"]) == (2, 1, 2)
+    assert (folder / cell["raw"][0]).exists()
+    meta = json.loads((folder / "meta.json").read_text())
+    assert meta["kernels"]["parallel"]["identity"] == "i"
+    assert meta["dirty_settings"]["limit-128"] == {"dirty_bytes": 128 << 20}
+    assert meta["scenario"]["name"] == "small"
+    for name in ("table.md", "throughput-nolat.png", "dirty-nolat.png", "latency-nolat.png"):
+        assert (folder / name).stat().st_size > 0
+    assert "[1/16] nolat xfs stock, round 1: 100 / 100 / 100 MiB/s" in shown
+    assert "xfs on nolat: at 128 MiB best at 1 context, 2.00x stock" in shown
+
+
+def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: bench.Kernels) -> None:
+    runner = FakeGuest()
+    _measure(_scenario(filesystems=["f2fs"], repetitions=1), kernels, runner, tmp_path)
+    stock, one, two, bdis = runner.calls
+    assert [call["kernel"] for call in runner.calls] == ["stock", "parallel", "parallel", "stock"]
+    assert [call["settings"] for call in runner.calls] == [{}, {"nwritebacks": "1"}, {"nwritebacks": "2"}, {}]
+    assert (bdis["device_count"], bdis["device_size_mib"], bdis["plan"]["spread"]) == (2, 2560, True)
+    assert (one["device_count"], one["device_size_mib"], one["plan"]["spread"]) == (1, 5120, False)
+    assert [run["name"] for run in stock["plan"]["runs"]] == ["limit-128", "limit-256", "direct"]
+    assert [run["name"] for run in two["plan"]["runs"]] == ["limit-128", "limit-256"]
+    assert stock["plan"]["runs"][0]["env"] == {"RAMP_S": "2000ms", "WINDOW_S": "4000ms"}
+    assert stock["command"][-2:] == [str(bench.LOAD), "/results/plan.json"]
+
+
+def test_jobs_reach_the_guest_unmodified_and_the_bound_derived(
+    tmp_path: Path, kernels: bench.Kernels
+) -> None:
+    chosen = _scenario(files=None, filesystems=["xfs"], contexts=[1], repetitions=1)
+    folder, _, _ = _measure(chosen, kernels, FakeGuest(), tmp_path)
+    where = folder / "raw" / "nolat-xfs-stock-128-round1"
+    assert (where / "job.fio").read_text() == JOB
+    assert "direct=1" in (where / "direct.fio").read_text()
+    assert "create_only=1" in (where / "layout.fio").read_text()
+
+
+def test_a_failing_job_is_an_error_and_latest_stays(tmp_path: Path, kernels: bench.Kernels) -> None:
+    good, _, _ = _measure(_scenario(), kernels, FakeGuest(), tmp_path)
+
+    def fail(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        if call["kernel"] == "parallel":
+            raw.update(runs=[], failure="fio failed in run limit-128: fio: no space")
+
+    with pytest.raises(LabError, match=r"nolat xfs 1 context: fio failed .*no space") as caught:
+        _measure(_scenario(), kernels, FakeGuest(fail), tmp_path)
+    assert (tmp_path / "results" / "latest").resolve() == good.resolve()
+    [kept] = (tmp_path / "results").glob("*.incomplete")
+    assert str(kept) in str(caught.value)
+    # What was measured before the failure is not lost.
+    assert {cell["variant"] for cell in json.loads((kept / "summary.json").read_text())} == {
+        "stock",
+        "direct",
+    }
+
+
+def test_a_guest_error_says_where_and_what(tmp_path: Path, kernels: bench.Kernels) -> None:
+    def broken(*_: Any, **__: Any) -> guest.GuestResult:
+        raise GuestError("WARNING: CPU: 0 at mm/backing-dev.c")
+
+    with pytest.raises(GuestError, match=r"nolat xfs stock, round 1: WARNING: CPU: 0"):
+        _measure(_scenario(), kernels, broken, tmp_path)
+
+
+def test_an_interrupt_keeps_what_was_measured(tmp_path: Path, kernels: bench.Kernels) -> None:
+    def interrupt(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        if call["kernel"] == "parallel":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _measure(_scenario(), kernels, FakeGuest(interrupt), tmp_path)
+    [kept] = (tmp_path / "results").iterdir()
+    assert kept.name.endswith(".incomplete")
+    assert json.loads((kept / "summary.json").read_text())
+
+
+def test_a_bound_that_does_not_work_costs_only_the_bound(tmp_path: Path, kernels: bench.Kernels) -> None:
+    def fail(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        if call["plan"]["spread"]:
+            raw.update(runs=[], failure="two of it")
+        elif call["plan"]["runs"][-1]["name"] == "direct":
+            raw["runs"].pop()
+            raw["failure"] = "fio: bad block size for direct"
+
+    _, cells, shown = _measure(_scenario(), kernels, FakeGuest(fail), tmp_path)
+    assert {cell["variant"] for cell in cells} == {"stock", "parallel"}
+    assert "no bound from two BDIs: two of it" in shown
+    assert "no bound from direct I/O: fio: bad block size" in shown
+
+
+def test_jobs_that_use_one_device_of_two_are_no_bound(tmp_path: Path, kernels: bench.Kernels) -> None:
+    def one_sided(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        if call["plan"]["spread"]:
+            for run in raw["runs"]:
+                for sample in run["samples"]:
+                    sample["sectors"][1] = 0
+
+    _, cells, shown = _measure(_scenario(), kernels, FakeGuest(one_sided), tmp_path)
+    assert "two_bdi" not in {cell["variant"] for cell in cells}
+    assert "cannot be spread" in shown
+
+
+def test_no_figures_shows_what_the_guest_printed(tmp_path: Path, kernels: bench.Kernels) -> None:
+    def silent(*_: Any, **__: Any) -> guest.GuestResult:
+        return guest.GuestResult(status=127, console="", seconds=0, output="python3: command not found")
+
+    with pytest.raises(LabError, match="status 127, no figures: python3: command not found"):
+        _measure(_scenario(), kernels, silent, tmp_path)
+
+
+SOURCE = Source(path=Path("/nowhere"), version="7.3.4", series="7.3", identity="s")
+
+
+@pytest.fixture
+def no_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(flavour: str, source: Source) -> Kernel:
+        raise AssertionError("bad input must be found before anything is built")
+
+    monkeypatch.setattr(build, "build", refuse)
+    monkeypatch.setattr(host, "check", lambda need: None)
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("no_build")
+def test_bad_names_are_found_before_anything_is_built(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="unknown scenario 'headlime': expected headline"):
+        bench.bench("headlime", source=SOURCE)
+    job = tmp_path / "j.fio"
+    job.write_text("[x]\nrw=randwrte\n")
+    with pytest.raises(LabError, match="unknown device 'nolatt': expected nolat"):
+        _run_job(job, "nolatt")
+    with pytest.raises(LabError, match=r"job j: fio refuses it: .*randwrte"):
+        _run_job(job, "nolat")
+
+
+@pytest.mark.usefixtures("no_build")
+def test_two_benches_at_once(tmp_path: Path) -> None:
+    with (
+        exclusive(cache_dir() / "bench.lock", "measuring"),
+        pytest.raises(LabError, match="two runs at once"),
+    ):
+        bench.bench(source=SOURCE)
+
+
+def _run_job(job: Path, device: str) -> Path:
+    return bench.run_job(
+        job, fs=["xfs"], device=device, contexts=[2], dirty_limits_mib=[128], repetitions=1, source=SOURCE
+    )
+
+
+def test_the_hosts_room_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs: list[host.Need] = []
+    monkeypatch.setattr(host, "check", needs.append)
+    bench.check(_scenario(guest={"cpus": 2, "mem_mib": 4096, "device_mib": 2048}), Path())
+    assert [(need.cpus, need.guest_mem_bytes) for need in needs] == [(2, 4 << 30)]
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("own_files", [False, True])
+def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kernel, own_files: bool) -> None:
+    """A tiny bench on real kernels: every figure is there. What they are is not this test's business."""
+    size_mib = 24
+    job = "\n".join(
+        [
+            "[global]",
+            "rw=randwrite",
+            "bs=4k",
+            f"size={size_mib}m",
+            "filename_format=data.$jobnum",
+            "time_based=1",
+            "runtime=2",
+            "[x]",
+            "numjobs=2",
+            "",
+        ]
+    )
+    chosen = _scenario(
+        filesystems=["xfs", "ext4", "f2fs"] if own_files else ["xfs"],
+        contexts=[2],
+        repetitions=1,
+        limits=[{"mib": 16, "ramp_s": 0.5, "window_s": 1.5}],
+        guest={"cpus": 2, "mem_mib": 1536, "device_mib": 1024},
+        files=None if own_files else {"names": ["data.0", "data.1"], "size_mib": size_mib},
+        job={"text": job},
+    )
+    folder, cells, _ = _measure(chosen, bench.Kernels(stock_kernel, parallel_kernel), guest.run, tmp_path)
+    assert {cell["variant"] for cell in cells} == {"stock", "parallel", "two_bdi", "direct"}
+    for cell in cells:
+        for figure in (
+            "mib_s",
+            "latency_mean_us",
+            "latency_p99_us",
+            "sync_s",
+            "extents",
+            "flusher_cpu_s_per_gib",
+        ):
+            assert cell[figure] is not None, (figure, cell)
+    settings = json.loads((folder / "meta.json").read_text())["dirty_settings"]["limit-16"]
+    assert (settings["dirty_bytes"], settings["dirty_background_bytes"]) == (16 << 20, 8 << 20)

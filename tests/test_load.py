@@ -1,0 +1,89 @@
+"""The pure parts of guest/load.py, and that it refuses to run outside a guest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guest import load
+from lab.paths import REPO
+
+
+def test_sectors_written_is_the_seventh_field() -> None:
+    assert load.sectors_written("  10 1 80 5  20 2 4096 7 0 9 12 0 0 0 0 0 0\n") == 4096
+
+
+def test_vmstat() -> None:
+    assert load.parse_vmstat("nr_dirty 12\nnr_writeback 3\n") == {"nr_dirty": 12, "nr_writeback": 3}
+
+
+def test_filefrag_counts_and_odd_names() -> None:
+    text = "/mnt/test/a: 1 extent found\n/mnt/test/b c: d: 61533 extents found\n/mnt/test/x: unsupported\n"
+    assert load.parse_filefrag(text) == {"/mnt/test/a": 1, "/mnt/test/b c: d": 61533}
+
+
+def test_cpu_time_is_none_without_schedstat(tmp_path: Path) -> None:
+    assert load.cpu_ns(tmp_path / "schedstat") is None
+    (tmp_path / "schedstat").write_text("1234 5 6\n")
+    assert load.cpu_ns(tmp_path / "schedstat") == 1234
+
+
+def _task(proc: Path, pid: int, comm: str, ns: int) -> None:
+    (proc / str(pid)).mkdir(parents=True, exist_ok=True)
+    (proc / str(pid) / "comm").write_text(comm + "\n")
+    (proc / str(pid) / "schedstat").write_text(f"{ns} 0 0\n")
+
+
+def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    _task(proc, 7, "kworker/u9:2+flush-252:0", 500)
+    _task(proc, 8, "kworker/0:1-events", 30)
+    _task(proc, 9, "fio", 99)
+    (proc / "vmstat").write_text("nr_dirty 5\nnr_writeback 1\n")
+    stat = tmp_path / "stat"
+    stat.write_text("0 0 0 0 0 0 77 0 0 0 0")
+    sampler = load.Sampler([stat], proc)
+    sampler.sample()
+    [sample] = sampler.samples
+    assert sample["kworkers"] == {"7": [True, 500], "8": [False, 30]}
+    assert (sample["sectors"], sample["dirty"], sample["writeback"]) == ([77], 5, 1)
+
+
+def test_move_behind_link_keeps_written_data(tmp_path: Path) -> None:
+    path, target = tmp_path / "a", tmp_path / "second" / "a"
+    path.write_bytes(b"data" * 4096)
+    load.move_behind_link(path, target)
+    assert path.is_symlink()
+    assert target.read_bytes() == b"data" * 4096
+
+
+def test_move_behind_link_keeps_preallocation(tmp_path: Path) -> None:
+    path, target = tmp_path / "a", tmp_path / "b"
+    with path.open("wb") as file:
+        os.truncate(file.fileno(), 1 << 20)
+    load.move_behind_link(path, target)
+    assert target.stat().st_size == 1 << 20
+    assert target.stat().st_blocks * 512 >= 1 << 20
+
+
+def test_regular_files_see_through_links(tmp_path: Path) -> None:
+    (tmp_path / "mnt" / "dir").mkdir(parents=True)
+    (tmp_path / "other").write_text("12345")
+    (tmp_path / "mnt" / "dir" / "b").symlink_to(tmp_path / "other")
+    (tmp_path / "mnt" / "a").write_text("1")
+    assert load.regular_files(tmp_path / "mnt") == [tmp_path / "mnt" / "a", tmp_path / "mnt" / "dir" / "b"]
+
+
+@pytest.mark.parametrize("given", [{}, {"PWB_RESULTS": "/nowhere", "PWB_MNT": "/nowhere"}])
+def test_refuses_to_run_outside_a_guest(given: dict[str, str]) -> None:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PWB_")} | given
+    script = REPO / "guest" / "load.py"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", script, "plan"], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "it changes sysctls" in done.stderr

@@ -1,0 +1,111 @@
+"""Figures from samples: the window, the rates, the flushers' CPU time, fio's latencies, ratios."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab import measure
+from lab.errors import LabError
+from lab.results import read_fio
+from tests import samples
+
+GROUP = read_fio(samples.FIXTURES / "fio-group.json")
+THREE_JOBS = read_fio(samples.FIXTURES / "fio-three-jobs.json")
+
+
+def test_window_counts_from_when_the_jobs_began() -> None:
+    window, steady = measure.steady_window(samples.run(8, idle_s=1), 2, 4)
+    assert steady
+    assert (window[0].t, window[-1].t) == (3.0, 7.0)
+
+
+def test_open_window_ends_with_fio() -> None:
+    window, steady = measure.steady_window(samples.run(8, idle_s=1), 2, None)
+    assert steady
+    assert window[-1].t == 8.0
+
+
+def test_a_job_too_short_for_a_window_counts_as_a_whole_with_its_sync() -> None:
+    run = samples.run(2, idle_s=1)
+    window, steady = measure.steady_window(run, 4, None)
+    assert not steady
+    assert window == run.samples
+
+
+def test_figures_of_a_run() -> None:
+    run = samples.run(8, mib_s=100)
+    found = measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4)
+    assert found.mib_s == pytest.approx(100)
+    # Half a CPU at 100 MiB/s; the other kworker adds a tenth.
+    assert found.flusher_cpu_s_per_gib == pytest.approx(0.5 * 1024 / 100)
+    assert found.kworker_cpu_s_per_gib == pytest.approx(0.6 * 1024 / 100)
+    assert (found.dirty_mib, found.writeback_mib) == (100, 10)
+    assert (found.extents, found.extents_before, found.sync_s) == (3, 1, 1.0)
+
+
+def test_two_devices_add_up() -> None:
+    run = samples.run(8, mib_s=100)
+    both = [sample.model_copy(update={"sectors": sample.sectors * 2}) for sample in run.samples]
+    run = run.model_copy(update={"samples": both})
+    assert measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4).mib_s == pytest.approx(200)
+
+
+def test_nothing_written_is_an_error() -> None:
+    run = samples.run(8, mib_s=0)
+    with pytest.raises(LabError, match="counted no written byte"):
+        measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4)
+
+
+def _window(*kworkers: dict[str, tuple[bool, int | None]]) -> list[measure.Sample]:
+    return [
+        measure.Sample(t=n, sectors=[0], dirty=0, writeback=0, kworkers=one) for n, one in enumerate(kworkers)
+    ]
+
+
+def test_flusher_seen_once_counts_for_the_whole_window() -> None:
+    window = _window({"1": (False, 10)}, {"1": (True, 40)}, {"1": (False, 100)})
+    assert measure.cpu_s(window, flushers_only=True) == pytest.approx(90e-9)
+
+
+def test_kworkers_that_come_and_go() -> None:
+    window = _window({"1": (True, 10)}, {"1": (True, 30), "2": (True, 5)}, {"2": (True, 9)})
+    assert measure.cpu_s(window, flushers_only=True) == pytest.approx((20 + 5 + 4) * 1e-9)
+
+
+def test_no_cpu_times_from_this_kernel() -> None:
+    assert measure.cpu_s(_window({"1": (True, None)}, {"1": (True, None)}), flushers_only=True) is None
+
+
+def test_latency_of_a_merged_group() -> None:
+    mean, p99 = measure.write_latency_us(GROUP)
+    assert mean == pytest.approx(3.661203493)
+    assert p99 == pytest.approx(5.728)
+
+
+def test_latency_over_jobs_weighs_the_mean_and_takes_the_largest_percentile() -> None:
+    mean, p99 = measure.write_latency_us(THREE_JOBS)
+    writes = [job["write"]["lat_ns"] for job in THREE_JOBS["jobs"]]
+    assert [one["N"] for one in writes] == [256, 64, 0]
+    assert mean == pytest.approx((writes[0]["mean"] * 256 + writes[1]["mean"] * 64) / 320 / 1000)
+    assert p99 == pytest.approx(41.216)
+
+
+def test_latency_without_writes() -> None:
+    reader = {"jobs": [THREE_JOBS["jobs"][2]]}
+    assert measure.write_latency_us(reader) == (None, None)
+
+
+def test_spread_and_missing_values() -> None:
+    assert measure.spread([3.0, None, 1.0, 2.0]) == measure.Spread(median=2, min=1, max=3)
+    assert measure.spread([None]) is None
+
+
+def test_ratio_is_of_medians_with_the_spread_of_rounds() -> None:
+    value, rounds = measure.ratio([100, 300], [100, 100])
+    assert value == 2
+    assert rounds == measure.Spread(median=2, min=1, max=3)
+    assert measure.ratio([100], []) == (None, None)
+
+
+def test_ratio_leaves_out_rounds_without_a_base() -> None:
+    assert measure.ratio([100, 300], [None, 100])[1] == measure.Spread(median=3, min=3, max=3)

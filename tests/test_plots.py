@@ -1,0 +1,45 @@
+"""The plots exist, and show what they should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from lab import plots, results
+from tests import samples
+
+CELLS = results.cells("s", samples.result())
+
+
+def _folder(tmp_path: Path) -> Path:
+    for variant in ("stock", "parallel"):
+        where = tmp_path / "raw" / variant
+        where.mkdir(parents=True)
+        (where / "raw.json").write_text(samples.raw(samples.run()).model_dump_json())
+    return tmp_path
+
+
+def test_one_png_of_each_kind(tmp_path: Path) -> None:
+    made = plots.draw(_folder(tmp_path), CELLS)
+    assert [path.name for path in made] == ["throughput-nolat.png", "dirty-nolat.png", "latency-nolat.png"]
+    for path in made:
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_throughput_has_a_bar_per_setting_and_the_bounds_as_lines() -> None:
+    figure = plots.throughput("nolat", CELLS)
+    [axes] = figure.axes
+    bars = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
+    assert [bar.get_height() for bar in bars] == [110, 95, 210]
+    assert to_hex(bars[0].get_facecolor()) == plots.STOCK_COLOUR
+    [legend] = figure.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert set(labels) == {"stock", "1 context", "2 contexts", "two BDIs (bound)", "direct I/O (bound)"}
+
+
+def test_dirty_series_ends_with_fio(tmp_path: Path) -> None:
+    times, mib = plots.dirty_series(_folder(tmp_path) / "raw" / "stock" / "limit-128.fio.json")
+    assert times[-1] == 8.0
+    assert (mib[0], mib[-1]) == (0, 110)

@@ -1,0 +1,77 @@
+"""The table, its markdown twin and the verdicts."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from lab import report, results
+from tests import samples
+
+CELLS = results.cells("s", samples.result())
+
+
+def _shown(notes: list[str], width: int = 140) -> str:
+    out = io.StringIO()
+    report.show(Console(file=out, width=width), CELLS, notes, Path("/r/2026"))
+    return out.getvalue()
+
+
+def test_table_has_every_setting_with_its_ratios() -> None:
+    text = _shown([])
+    for name in ("stock", "1 context", "2 contexts", "two BDIs", "direct I/O"):
+        assert name in text
+    [line] = [line for line in text.splitlines() if " 2 contexts " in line and "128 MiB" in line]
+    for figure in ("210", "200..220", "1.91", "0.95", "0.70"):
+        assert figure in line
+
+
+def test_rows_read_stock_contexts_bounds() -> None:
+    names = [cell.variant for cell in report.in_order(reversed(CELLS))]
+    assert names == ["stock", "parallel", "parallel", "two_bdi", "direct"]
+
+
+def test_verdict_names_the_best_number_of_contexts() -> None:
+    [said] = report.verdicts(CELLS)
+    assert said == "xfs on nolat: at 128 MiB best at 2 contexts, 1.91x stock and 0.95 of two BDIs."
+
+
+def test_verdict_does_not_praise_noise_or_loss() -> None:
+    same = [*samples.measured("stock", 1, 128, [100]), *samples.measured("parallel", 2, 128, [103])]
+    assert "as stock within the noise" in report.verdicts(results.cells("s", same))[0]
+    worse = [*samples.measured("stock", 1, 128, [100]), *samples.measured("parallel", 2, 128, [60])]
+    assert "no gain: at best 0.60x stock" in report.verdicts(results.cells("s", worse))[0]
+
+
+def test_whole_run_is_said() -> None:
+    [one] = samples.measured("stock", 1, 128, [100])
+    one = one.model_copy(update={"figures": one.figures.model_copy(update={"steady": False})})
+    text = report.markdown(results.cells("s", [one]), [])
+    assert "| stock* |" in text
+    assert "final sync included" in text
+    assert "final sync included" not in report.markdown(CELLS, [])
+
+
+def test_a_narrow_terminal_loses_columns_not_digits() -> None:
+    text = _shown([], width=80)
+    assert "…" not in text
+    [line] = [line for line in text.splitlines() if " 2 contexts " in line and "128 MiB" in line]
+    for figure in ("210", "1.91", "0.95"):
+        assert figure in line
+    assert "mean" not in text
+
+
+def test_markdown_has_the_same_rows_and_the_notes() -> None:
+    text = report.markdown(CELLS, ["no bound from direct I/O: because"])
+    rows = [line for line in text.splitlines() if line.startswith("| xfs")]
+    assert len(rows) == len(CELLS)
+    assert all(line.count("|") == len(report.COLUMNS) + 1 for line in rows)
+    assert "- no bound from direct I/O: because" in text
+
+
+def test_show_ends_with_where_the_results_are() -> None:
+    text = _shown(["a [note]"])
+    assert "a [note]" in text
+    assert "results: /r/2026 (also /r/latest)" in text

@@ -1,0 +1,151 @@
+"""Scenario files and job files: what is read, and what is refused with which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab import fiojob, scenario
+from lab.errors import LabError
+
+SMALL = """
+title = "t"
+devices = ["nolat"]
+filesystems = ["xfs"]
+contexts = [1]
+repetitions = 1
+limits = [{ mib = 128, ramp_s = 1, window_s = 2 }]
+[job]
+text = "[x]"
+[full]
+contexts = [1, 2]
+"""
+
+
+def test_every_scenario_file_is_valid_and_fio_takes_its_job() -> None:
+    assert "headline" in scenario.names()
+    for name in scenario.names():
+        found = scenario.load(name)
+        fiojob.check(name, found.job.text, scenario.SCENARIOS)
+        found.expanded()
+
+
+def test_headline_is_what_the_issue_asks_for() -> None:
+    headline = scenario.load("headline")
+    assert headline.filesystems == ["xfs", "ext4", "f2fs"]
+    assert headline.contexts == [1, 2, 4]
+    assert [limit.mib for limit in headline.limits] == [128, 1024]
+    assert set(headline.bounds) == {"two_bdi", "direct"}
+    assert headline.devices == ["nolat"]
+    assert "thread" not in headline.job.text
+    assert headline.files is not None
+    assert headline.files.size_mib * len(headline.files.names) > 1024
+    assert headline.expanded().devices == ["nolat", "100us"]
+
+
+def test_expanded_changes_only_what_full_names() -> None:
+    found = scenario.parse("s", SMALL)
+    assert found.expanded().contexts == [1, 2]
+    assert found.expanded().repetitions == found.repetitions
+
+
+def test_unknown_scenario_names_the_nearest() -> None:
+    with pytest.raises(LabError, match="unknown scenario 'headlin': expected headline"):
+        scenario.load("headlin")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title =", "not valid TOML"),
+        (SMALL.replace("[job]", "[jobs]"), "jobs: Extra inputs"),
+        (SMALL.replace('"xfs"', '"xfz"'), "filesystems.0: .*'xfs'"),
+        (SMALL.replace("contexts = [1]", "contexts = [0]"), "contexts.0: .*greater than or equal to 1"),
+        (SMALL.replace('["xfs"]', '["xfs", "xfs"]'), "filesystems: each value once"),
+    ],
+)
+def test_wrong_scenario_names_the_key(text: str, words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        scenario.parse("s", text)
+
+
+def _job(tmp_path: Path, text: str = "[x]\nrw=randwrite\nsize=1m\n") -> Path:
+    path = tmp_path / "my job.fio"
+    path.write_text(text)
+    return path
+
+
+def _from_job(path: Path, fs: str = "xfs") -> scenario.Scenario:
+    return scenario.from_job(
+        path, fs=[fs], device="nolat", contexts=[2], dirty_limits_mib=[64], repetitions=1
+    )
+
+
+def test_a_users_job_keeps_its_text_and_lays_out_its_own_files(tmp_path: Path) -> None:
+    path = _job(tmp_path)
+    found = _from_job(path)
+    assert found.job.text == path.read_text()
+    assert found.files is None
+    assert found.name == "my-job"
+    assert found.limits[0].window_s is None
+
+
+def test_a_users_job_with_an_unknown_filesystem(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="unknown filesystem 'ext3': expected ext4"):
+        _from_job(_job(tmp_path), "ext3")
+
+
+def test_a_users_job_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"gone.fio: cannot be read"):
+        _from_job(tmp_path / "gone.fio")
+
+
+def _check(text: str, folder: Path = Path()) -> None:
+    fiojob.check("mine.fio", text, folder)
+
+
+def test_fio_refuses_with_its_own_words() -> None:
+    with pytest.raises(LabError, match=r"job mine.fio: fio refuses it: .*Did you mean size\?"):
+        _check("[x]\nrw=randwrite\nszie=1m\n")
+
+
+def test_a_job_file_without_a_job() -> None:
+    with pytest.raises(LabError, match="finds no job in it"):
+        _check("[global]\nrw=randwrite\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["directory=/data", "filename=/dev/nvme0n1", "directory=a:/data", "directory=../up"]
+)
+def test_a_job_that_leaves_the_filesystem_under_test(line: str) -> None:
+    with pytest.raises(LabError, match="outside the filesystem under test"):
+        _check(f"[x]\nrw=randwrite\nsize=1m\n{line}\n")
+
+
+@pytest.mark.parametrize("line", ["directory=sub", "filename=a:b", "directory=/mnt/test/sub"])
+def test_a_job_that_stays_on_it(line: str) -> None:
+    _check(f"[x]\nrw=randwrite\nsize=1m\n{line}\n")
+
+
+def test_included_files_are_taken_along(tmp_path: Path) -> None:
+    (tmp_path / "common.fio").write_text("[global]\nbs=4k\n")
+    text = "include common.fio\n[x]\nrw=randwrite\nsize=1m\n"
+    _check(text, tmp_path)
+    assert "bs=4k" in fiojob.inlined("mine", text, tmp_path)
+    with pytest.raises(LabError, match="cannot read the included"):
+        _check("include gone.fio\n[x]\nsize=1m\n", tmp_path)
+
+
+def test_directories_that_fio_expects_to_exist() -> None:
+    text = "[a]\ndirectory=d1:/mnt/test/d2/e\n[b]\nfilename=f:d3/f\n"
+    assert fiojob.directories(text) == ["d1", "d2/e", "d3"]
+
+
+def test_direct_replaces_the_jobs_own_choice() -> None:
+    derived = fiojob.direct("[global]\ndirect=0\nbuffered = 1\nbs=4k\n[x]\ndirect\nrw=randwrite\n")
+    assert derived == "[global]\ndirect=1\n[global]\nbs=4k\n[x]\nrw=randwrite\n"
+
+
+def test_layout_only_goes_ahead_of_the_job() -> None:
+    assert fiojob.layout_only("[x]\n").splitlines() == ["[global]", "create_only=1", "[x]"]

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Writeback contexts: parallel writeback of one backing device.
+ *
+ * A backing_dev_info (BDI) has one or more contexts. Each context has its own
+ * flusher worker, dirty lists and cgroup writebacks. An inode belongs to one
+ * context at a time, so no inode's pages are ever written by two flushers.
+ *
+ * What steers the writers is not per context. Dirty counts, completions, the
+ * bandwidth estimate and the rate limit exist once per device, and once per
+ * memcg and device. They live in the bdi_writeback of context 0, which the
+ * others of the same memcg reach through their ->throttle.
+ *
+ * Lock order, outermost first:
+ *
+ *	sb->s_umount
+ *	  bdi->wb_ctx_mutex		contexts come, go or are all being synced
+ *	    ctx->wb_switch_rwsem	several at once only under wb_ctx_mutex,
+ *					and in the order of the index
+ *	      wb->list_lock
+ *	        inode->i_lock
+ *	        throttle->dirty_lock	leaf
+ */
+#ifndef _LINUX_BDI_WRITEBACK_CTX_H
+#define _LINUX_BDI_WRITEBACK_CTX_H
+
+#include <linux/backing-dev-defs.h>
+#include <linux/fs/super_types.h>
+
+struct device_attribute;
+struct inode;
+struct super_block;
+
+/**
+ * struct bdi_writeback_ctx - one flusher of a BDI and all that is its own
+ * @bdi: the BDI that this context belongs to
+ * @index: place in bdi->wb_ctx_arr
+ * @wb: writeback of the root cgroup, and of everything without a cgroup
+ * @wb_list: @wb and the cgroup writebacks of this context, RCU on the read side
+ * @cgwb_tree: cgroup writebacks keyed by memcg id; cgwb_lock and RCU
+ * @wb_switch_rwsem: no inode leaves or joins a cgroup writeback while syncing
+ * @wb_waitq: where the issuer of a work item waits for it
+ *
+ * A context lives as long as its BDI. Only context 0 exists from the start.
+ */
+struct bdi_writeback_ctx {
+	struct backing_dev_info *bdi;
+	unsigned int index;
+	struct bdi_writeback wb;
+	struct list_head wb_list;
+#ifdef CONFIG_CGROUP_WRITEBACK
+	struct radix_tree_root cgwb_tree;
+	struct rw_semaphore wb_switch_rwsem;
+#endif
+	wait_queue_head_t wb_waitq;
+};
+
+/*
+ * Contexts per possible CPU that an administrator may ask for: a flusher that
+ * waits for storage leaves its CPU to another.
+ */
+#define BDI_WB_CTX_PER_CPU	4
+
+extern struct device_attribute dev_attr_nwritebacks;
+
+int bdi_init_first_wb_ctx(struct backing_dev_info *bdi);
+void bdi_enable_wb_ctx(struct backing_dev_info *bdi);
+void bdi_free_wb_ctx(struct backing_dev_info *bdi);
+void bdi_shutdown_wb_ctx(struct backing_dev_info *bdi);
+
+void sb_enable_wb_ctx(struct super_block *sb);
+void sb_disable_wb_ctx(struct super_block *sb);
+
+struct bdi_writeback_ctx *fetch_bdi_writeback_ctx(struct inode *inode);
+struct bdi_writeback *bdi_next_wb_rcu(struct backing_dev_info *bdi,
+				      struct bdi_writeback *wb);
+
+void wb_init_ctx(struct bdi_writeback *wb, struct bdi_writeback_ctx *ctx,
+		 struct bdi_writeback *throttle);
+void wb_dirty_io_start(struct bdi_writeback *wb);
+void wb_dirty_io_end(struct bdi_writeback *wb);
+void wb_set_avg_write_bandwidth(struct bdi_writeback *throttle,
+				unsigned long avg);
+unsigned long wb_bandwidth_share(struct bdi_writeback *wb);
+struct bdi_writeback *throttled_wb_rcu(struct bdi_writeback *throttle,
+				       struct bdi_writeback_ctx *ctx);
+bool throttle_writeback_in_progress(struct bdi_writeback *throttle);
+void throttle_start_background_writeback(struct bdi_writeback *throttle);
+
+#ifdef CONFIG_CGROUP_WRITEBACK
+void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi);
+void bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi);
+#else
+static inline void
+bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi) { }
+static inline void
+bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi) { }
+#endif
+
+/**
+ * wb_ctx_index - context of an inode number
+ * @ino: inode number
+ * @nr_wb_ctx: number of contexts in use, at least 1
+ *
+ * Return: the index of the context that writes the inode back.
+ */
+static inline unsigned int wb_ctx_index(u64 ino, unsigned int nr_wb_ctx)
+{
+	return do_div(ino, nr_wb_ctx);
+}
+
+/**
+ * bdi_wb_ctx - context of a BDI by its index
+ * @bdi: BDI of interest
+ * @index: from 0 to bdi->nr_created_wb_ctx - 1
+ *
+ * Return: the context; it stays valid for as long as @bdi does.
+ */
+static inline struct bdi_writeback_ctx *
+bdi_wb_ctx(const struct backing_dev_info *bdi, unsigned int index)
+{
+	/* pairs with the release in bdi_grow_wb_ctx_arr() */
+	return smp_load_acquire(&bdi->wb_ctx_arr)[index];
+}
+
+/**
+ * bdi_root_wb - writeback of context 0 and the root cgroup
+ * @bdi: BDI of interest
+ *
+ * It exists for as long as @bdi does, throttles the writers of the root
+ * cgroup and says with %WB_registered whether @bdi is registered.
+ *
+ * Return: the bdi_writeback.
+ */
+static inline struct bdi_writeback *
+bdi_root_wb(const struct backing_dev_info *bdi)
+{
+	return &bdi_wb_ctx(bdi, 0)->wb;
+}
+
+/**
+ * sb_has_parallel_writeback - may two flushers write to a filesystem at once?
+ * @sb: mounted superblock
+ *
+ * Return: %true if the inodes of @sb are spread over several contexts.
+ */
+static inline bool sb_has_parallel_writeback(const struct super_block *sb)
+{
+	return (sb->s_iflags & SB_I_WB_CTX) && sb->s_bdi->nr_wb_ctx > 1;
+}
+
+/**
+ * bdi_next_wb_ctx - iterate over every context that exists
+ * @bdi: BDI of interest
+ * @ctx: present context, or %NULL for the first
+ *
+ * Return: the context behind @ctx, or %NULL at the end.
+ */
+static inline struct bdi_writeback_ctx *
+bdi_next_wb_ctx(const struct backing_dev_info *bdi,
+		const struct bdi_writeback_ctx *ctx)
+{
+	unsigned int index = ctx ? ctx->index + 1 : 0;
+
+	/* pairs with the release in bdi_create_missing_wb_ctx() */
+	if (index >= smp_load_acquire(&bdi->nr_created_wb_ctx))
+		return NULL;
+
+	return bdi_wb_ctx(bdi, index);
+}
+
+#endif	/* _LINUX_BDI_WRITEBACK_CTX_H */

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the writeback contexts: arithmetic, lifetime, accounting.
+ *
+ * The filesystem is a bare super_block: the contexts look at nothing of it but
+ * its BDI and its flags.
+ */
+
+#include <kunit/resource.h>
+#include <kunit/test.h>
+#include <linux/backing-dev.h>
+#include <linux/bdi-writeback-ctx.h>
+#include <linux/device.h>
+#include <linux/fs.h>
+
+struct wb_ctx_fixture {
+	struct backing_dev_info *bdi;
+	struct super_block sb;
+	struct inode inode;
+	struct device dev;
+};
+
+static void put_bdi(void *bdi)
+{
+	bdi_put(bdi);
+}
+
+static int wb_ctx_test_init(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture;
+
+	fixture = kunit_kzalloc(test, sizeof(*fixture), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fixture);
+	fixture->bdi = bdi_alloc(NUMA_NO_NODE);
+	KUNIT_ASSERT_NOT_NULL(test, fixture->bdi);
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, put_bdi, fixture->bdi));
+
+	fixture->sb.s_bdi = fixture->bdi;
+	fixture->inode.i_sb = &fixture->sb;
+	dev_set_drvdata(&fixture->dev, fixture->bdi);
+	test->priv = fixture;
+	return 0;
+}
+
+static int set_nwritebacks(struct wb_ctx_fixture *fixture, const char *text)
+{
+	return dev_attr_nwritebacks.store(&fixture->dev, &dev_attr_nwritebacks,
+					  text, strlen(text));
+}
+
+/* mount with @nr contexts */
+static void enable(struct kunit *test, int nr)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+
+	fixture->bdi->max_wb_ctx = 16;
+	fixture->bdi->nr_wb_ctx = nr;
+	sb_enable_wb_ctx(&fixture->sb);
+	KUNIT_ASSERT_EQ(test, nr, fixture->bdi->nr_wb_ctx);
+}
+
+static void index_is_in_range_and_even(struct kunit *test)
+{
+	for (unsigned int nr = 1; nr <= 17; nr++) {
+		unsigned int hits[17] = {};
+
+		for (u64 ino = U32_MAX - 50; ino < U32_MAX - 50ULL + 10 * nr; ino++) {
+			unsigned int index = wb_ctx_index(ino, nr);
+
+			KUNIT_ASSERT_LT(test, index, nr);
+			hits[index]++;
+		}
+		for (unsigned int i = 0; i < nr; i++)
+			KUNIT_EXPECT_EQ(test, 10, hits[i]);
+	}
+}
+
+static void new_bdi_has_one_context(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
+
+	KUNIT_EXPECT_EQ(test, 1, fixture->bdi->nr_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 1, fixture->bdi->nr_created_wb_ctx);
+	KUNIT_EXPECT_PTR_EQ(test, root, root->throttle);
+	KUNIT_EXPECT_TRUE(test, root->root);
+}
+
+static void block_device_gets_one_context_per_cpu_when_mounted(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+
+	bdi_enable_wb_ctx(fixture->bdi);
+	KUNIT_EXPECT_EQ(test, num_online_cpus(), fixture->bdi->nr_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 1, fixture->bdi->nr_created_wb_ctx);
+
+	sb_enable_wb_ctx(&fixture->sb);
+	KUNIT_EXPECT_EQ(test, num_online_cpus(), fixture->bdi->nr_created_wb_ctx);
+}
+
+static void contexts_share_the_throttle(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
+	struct bdi_writeback_ctx *ctx;
+	unsigned int seen = 0;
+
+	enable(test, 5);
+	for (ctx = bdi_next_wb_ctx(fixture->bdi, NULL); ctx;
+	     ctx = bdi_next_wb_ctx(fixture->bdi, ctx)) {
+		KUNIT_EXPECT_EQ(test, seen, ctx->index);
+		KUNIT_EXPECT_PTR_EQ(test, fixture->bdi, ctx->wb.bdi);
+		KUNIT_EXPECT_PTR_EQ(test, ctx, ctx->wb.ctx);
+		KUNIT_EXPECT_PTR_EQ(test, root, ctx->wb.throttle);
+		wb_stat_mod(&ctx->wb, WB_DIRTIED, 3);
+		seen++;
+	}
+	KUNIT_EXPECT_EQ(test, 5, seen);
+	KUNIT_EXPECT_EQ(test, 15, wb_stat_sum(root, WB_DIRTIED));
+}
+
+static void inode_keeps_its_context(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+
+	fixture->inode.i_ino = 7;
+	KUNIT_EXPECT_EQ(test, 0, fetch_bdi_writeback_ctx(&fixture->inode)->index);
+
+	enable(test, 4);
+	KUNIT_EXPECT_EQ(test, 3, fetch_bdi_writeback_ctx(&fixture->inode)->index);
+	KUNIT_EXPECT_EQ(test, -EBUSY, set_nwritebacks(fixture, "2"));
+	KUNIT_EXPECT_EQ(test, 3, fetch_bdi_writeback_ctx(&fixture->inode)->index);
+}
+
+static void contexts_outlive_a_mount(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback_ctx *last;
+
+	enable(test, 4);
+	last = bdi_wb_ctx(fixture->bdi, 3);
+	sb_disable_wb_ctx(&fixture->sb);
+	KUNIT_EXPECT_EQ(test, 2, set_nwritebacks(fixture, "2\n"));
+
+	sb_enable_wb_ctx(&fixture->sb);
+	KUNIT_EXPECT_EQ(test, 2, fixture->bdi->nr_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 4, fixture->bdi->nr_created_wb_ctx);
+	sb_disable_wb_ctx(&fixture->sb);
+
+	enable(test, 9);
+	KUNIT_EXPECT_EQ(test, 9, fixture->bdi->nr_created_wb_ctx);
+	KUNIT_EXPECT_PTR_EQ(test, last, bdi_wb_ctx(fixture->bdi, 3));
+}
+
+static void bad_nwritebacks_changes_nothing(struct kunit *test)
+{
+	static const char * const bad[] = {
+		"", "0", "-1", "17", "two", "1 2", "4294967297",
+	};
+	struct wb_ctx_fixture *fixture = test->priv;
+
+	fixture->bdi->max_wb_ctx = 16;
+	KUNIT_ASSERT_EQ(test, 1, set_nwritebacks(fixture, "3"));
+	for (int i = 0; i < ARRAY_SIZE(bad); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, -EINVAL, set_nwritebacks(fixture, bad[i]),
+				    "'%s'", bad[i]);
+		KUNIT_EXPECT_EQ(test, 3, fixture->bdi->nr_wb_ctx);
+	}
+	KUNIT_EXPECT_EQ(test, 2, set_nwritebacks(fixture, "16"));
+	KUNIT_EXPECT_EQ(test, 16, fixture->bdi->nr_wb_ctx);
+}
+
+static void bandwidth_counts_once_for_all_contexts(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct backing_dev_info *bdi = fixture->bdi;
+	struct bdi_writeback *root = bdi_root_wb(bdi);
+
+	enable(test, 3);
+	wb_set_avg_write_bandwidth(root, 900);
+	KUNIT_EXPECT_FALSE(test, bdi_has_dirty_io(bdi));
+
+	for (int i = 0; i < 3; i++) {
+		wb_dirty_io_start(&bdi_wb_ctx(bdi, i)->wb);
+		KUNIT_EXPECT_EQ(test, 900, atomic_long_read(&bdi->tot_write_bandwidth));
+		KUNIT_EXPECT_EQ(test, 900 / (i + 1), wb_bandwidth_share(root));
+	}
+
+	wb_set_avg_write_bandwidth(root, 600);
+	KUNIT_EXPECT_EQ(test, 600, atomic_long_read(&bdi->tot_write_bandwidth));
+
+	for (int i = 0; i < 3; i++) {
+		KUNIT_EXPECT_TRUE(test, bdi_has_dirty_io(bdi));
+		wb_dirty_io_end(&bdi_wb_ctx(bdi, i)->wb);
+	}
+	KUNIT_EXPECT_FALSE(test, bdi_has_dirty_io(bdi));
+	KUNIT_EXPECT_EQ(test, 600, wb_bandwidth_share(root));
+}
+
+static void throttle_sees_a_sleeping_flusher(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
+	struct bdi_writeback *last;
+
+	enable(test, 3);
+	last = &bdi_wb_ctx(fixture->bdi, 2)->wb;
+	KUNIT_EXPECT_TRUE(test, throttle_writeback_in_progress(root));
+	set_bit(WB_has_dirty_io, &last->state);
+	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
+	set_bit(WB_writeback_running, &last->state);
+	KUNIT_EXPECT_TRUE(test, throttle_writeback_in_progress(root));
+	last->state = 0;
+}
+
+static unsigned int count_wbs(struct backing_dev_info *bdi)
+{
+	struct bdi_writeback *wb;
+	unsigned int count = 0;
+
+	rcu_read_lock();
+	for (wb = bdi_next_wb_rcu(bdi, NULL); wb; wb = bdi_next_wb_rcu(bdi, wb))
+		count++;
+	rcu_read_unlock();
+	return count;
+}
+
+static void registration_reaches_every_context(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct backing_dev_info *bdi = fixture->bdi;
+	struct bdi_writeback_ctx *ctx;
+
+	KUNIT_ASSERT_EQ(test, 0, bdi_register(bdi, "kunit-wb-ctx"));
+	KUNIT_EXPECT_EQ(test, 1, count_wbs(bdi));
+	enable(test, 6);
+	KUNIT_EXPECT_EQ(test, 6, count_wbs(bdi));
+	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
+	     ctx = bdi_next_wb_ctx(bdi, ctx))
+		KUNIT_EXPECT_TRUE(test, test_bit(WB_registered, &ctx->wb.state));
+
+	bdi_unregister(bdi);
+	KUNIT_EXPECT_EQ(test, 0, count_wbs(bdi));
+	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
+	     ctx = bdi_next_wb_ctx(bdi, ctx))
+		KUNIT_EXPECT_FALSE(test, test_bit(WB_registered, &ctx->wb.state));
+}
+
+static struct kunit_case wb_ctx_test_cases[] = {
+	KUNIT_CASE(index_is_in_range_and_even),
+	KUNIT_CASE(new_bdi_has_one_context),
+	KUNIT_CASE(block_device_gets_one_context_per_cpu_when_mounted),
+	KUNIT_CASE(contexts_share_the_throttle),
+	KUNIT_CASE(inode_keeps_its_context),
+	KUNIT_CASE(contexts_outlive_a_mount),
+	KUNIT_CASE(bad_nwritebacks_changes_nothing),
+	KUNIT_CASE(bandwidth_counts_once_for_all_contexts),
+	KUNIT_CASE(throttle_sees_a_sleeping_flusher),
+	KUNIT_CASE(registration_reaches_every_context),
+	{}
+};
+
+static struct kunit_suite wb_ctx_test_suite = {
+	.name = "bdi_writeback_ctx",
+	.init = wb_ctx_test_init,
+	.test_cases = wb_ctx_test_cases,
+};
+
+kunit_test_suite(wb_ctx_test_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the writeback contexts");
+MODULE_LICENSE("GPL");

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The guest's first process: makes devices and filesystems, runs one command, cleans up and powers off.
 
 ``agent.py PLAN``: the plan is the JSON that lab/guest.py wrote. Standard library only, for this runs on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Run fio inside the guest and note, twice a second, what reaches the device and what the flushers cost.
 
 Started as ``load.py PLAN``: a JSON file written by lab/bench.py, with the keys of :class:`Plan`. For every

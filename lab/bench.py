@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Measure every setting of a scenario on stock and parallel kernels in turn, with the bounds."""
 
 from __future__ import annotations

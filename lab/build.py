@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Kernels for ``ARCH=um``: built from a tree and config fragments, cached by what went into them.
 
 ``docs/build.md`` says how the cache and the object folders are kept and why.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Kernel configuration: fragments merged into one request, and the proof that kconfig granted all of it."""
 
 from __future__ import annotations

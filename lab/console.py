@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Find in a guest kernel's console what must fail a run: oops, WARN, lockdep, KASAN, hung task and others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The device table: emulated block devices as data, and the plan by which the guest makes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """fio job files: refuse what cannot run in the guest, and derive the job that measures a bound."""
 
 from __future__ import annotations

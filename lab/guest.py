@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Boot a User-mode Linux kernel, run one command in it on a fresh filesystem, and judge how that went."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """What a step needs of this machine, checked before it starts: packages, disk, cores, room for guest RAM."""
 
 from __future__ import annotations

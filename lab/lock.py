@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """One run at a time: an advisory lock on a file, released by the kernel whatever ends the process."""
 
 from __future__ import annotations

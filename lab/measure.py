@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """From what the guest read to the figures of a cell. Pure functions: no clock, no files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Draw a result: throughput with its bounds, dirty pages over time, write latency."""
 
 from __future__ import annotations

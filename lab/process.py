@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Run a program in a process group of its own, so that ending it ends everything it started."""
 
 from __future__ import annotations

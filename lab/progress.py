@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Progress of a long job: one live line on a terminal, plain lines elsewhere; all on standard error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Show a result: the table in the terminal, the same as markdown, and one verdict a filesystem."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Results on disk: results/<time>/ with summary.json (cells), meta.json and the raw data; results/latest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Scenarios: what is measured, as data: a TOML file in scenarios/, or a user's own fio job file."""
 
 from __future__ import annotations

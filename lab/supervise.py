@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Supervisor of one guest: runs it, and sees to it that no process of it outlives the caller.
 
 Run as a script (standard library only): ``supervise.py FOLDER FDS KERNEL ARGUMENT...``. Standard input

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """One User-mode Linux guest as a set of host processes: start it, follow what it says, see it gone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Made-up samples and results that several tests share."""
 
 from __future__ import annotations

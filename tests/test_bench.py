@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The schedule, and a whole bench with a stand-in for the guest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The build: what is cached, when it is built again, what is said when it fails; ``make`` is a small fake."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Kernel config fragments: merging, and the proof that every line survived kconfig."""
 
 from __future__ import annotations

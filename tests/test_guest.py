@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The guest runner against fake kernels: scripts that behave as a User-mode Linux kernel may."""
 
 from __future__ import annotations

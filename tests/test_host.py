@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The host check: each missing thing is named together with the command that mends it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The pure parts of guest/load.py, and that it refuses to run outside a guest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The lock: one holder at a time, and gone with its holder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Figures from samples: the window, the rates, the flushers' CPU time, fio's latencies, ratios."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The plots exist, and show what they should."""
 
 from __future__ import annotations

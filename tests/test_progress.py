@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Progress: plain lines where nobody looks at a terminal, and an estimate once something is done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The table, its markdown twin and the verdicts."""
 
 from __future__ import annotations

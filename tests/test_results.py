@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Cells, and the results folder: complete or marked incomplete, and latest."""
 
 from __future__ import annotations

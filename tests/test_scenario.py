@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """Scenario files and job files: what is read, and what is refused with which words."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs in the guest: write many files at once in every way, sync, and compare every byte after a new mount.
+"""Runs in the guest: write many files in every way, sync, and compare every byte after a new mount.
 
-Standard library only. The expected content of a file follows from its number and its generation, so nothing is
+Standard library only. What a file must hold follows from its number and its generation, so nothing is
 remembered but the generation that was last written.
 """
 
@@ -26,7 +26,7 @@ DEVICE = os.environ["PWB_DEV"]
 
 
 def content(number: int, generation: int) -> bytes:
-    """Return what file ``number`` holds after ``generation``: every second block is of the generation before."""
+    """Return what a file holds after a generation: every second block is of the one before."""
     blocks = []
     for block in range(FILE_BYTES // BLOCK_BYTES):
         age = generation if generation == 0 or block % 2 == generation % 2 else generation - 1
@@ -40,7 +40,7 @@ def path_of(number: int) -> Path:
 
 
 def write(number: int, generation: int) -> None:
-    """Write one generation of a file: whole at first, then every second block by pwrite or through a mapping."""
+    """Write one generation of a file: whole at first, then every second block, by pwrite or mapped."""
     data = content(number, generation)
     path = path_of(number)
     if generation == 0:
@@ -81,7 +81,9 @@ def wrong_files(generation: int) -> list[int]:
 def remount() -> None:
     """Unmount and mount again, so that what is read comes from the device."""
     filesystem = next(
-        line.split()[2] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[1] == str(MOUNT)
+        line.split()[2]
+        for line in Path("/proc/mounts").read_text().splitlines()
+        if line.split()[1] == str(MOUNT)
     )
     subprocess.run(["umount", str(MOUNT)], check=True)
     subprocess.run(["mount", "-t", filesystem, DEVICE, str(MOUNT)], check=True)

@@ -67,7 +67,8 @@ def test_bad_nwritebacks_is_refused(debug_kernel: Kernel, value: str) -> None:
 def test_nwritebacks_is_busy_while_mounted(debug_kernel: Kernel) -> None:
     script = """
         echo 4 > $PWB_BDI/nwritebacks && exit 1
-        umount $PWB_MNT && echo 4 > $PWB_BDI/nwritebacks && mount -t xfs $PWB_DEV $PWB_MNT && cat $PWB_BDI/nwritebacks
+        umount $PWB_MNT && echo 4 > $PWB_BDI/nwritebacks && mount -t xfs $PWB_DEV $PWB_MNT || exit 1
+        cat $PWB_BDI/nwritebacks
     """
     assert run(debug_kernel, script).split()[-1] == "4"
 
@@ -85,14 +86,17 @@ def test_only_mounted_devices_pay_for_contexts(debug_kernel: Kernel) -> None:
 
 
 def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
-    # Twelve dirty files on four contexts: the sum of all lists counts every one of them, the pages are counted once.
-    script = """
+    # Twelve dirty files on four contexts: the lists add up, and no page is counted twice.
+    count = (
+        "awk '/^b_(dirty|io|more_io):/ {inodes += $2} /^BdiReclaimable/ {kib = $2} END {print inodes, kib}' "
+        "/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
+    )
+    script = f"""
         echo 1000000 > /proc/sys/vm/dirty_writeback_centisecs
         for i in $(seq 12); do dd if=/dev/zero of=$PWB_MNT/f$i bs=64k count=1 2>/dev/null; done
-        stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats
-        awk '/^b_dirty:|^b_io:|^b_more_io:/ {inodes += $2} /^BdiReclaimable/ {kib = $2} END {print inodes, kib}' $stats
+        {count}
         sync
-        awk '/^b_dirty:|^b_io:|^b_more_io:/ {inodes += $2} /^BdiReclaimable/ {kib = $2} END {print inodes, kib}' $stats
+        {count}
     """
     dirty_inodes, dirty_kib, _, clean_kib = map(int, run(debug_kernel, script, fs="ext4", contexts=4).split())
     assert dirty_inodes >= 12

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 """The guest runner on a real kernel: what only a real guest can show."""
 
 from __future__ import annotations

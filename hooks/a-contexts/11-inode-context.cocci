@@ -1,0 +1,42 @@
+// An inode is attached to a cgroup writeback of its own context, and switches between those only.
+// places: fs/fs-writeback.c 7, include/linux/backing-dev.h 1
+
+@@
+identifier f = {__inode_attach_wb, inode_switch_wbs};
+@@
+ f(...)
+ {
+<...
+(
+- struct backing_dev_info *bdi = inode_to_bdi(inode);
++ struct bdi_writeback_ctx *ctx = fetch_bdi_writeback_ctx(inode);
+|
+- bdi
++ ctx
+)
+...>
+ }
+
+@@
+@@
+ cleanup_offline_cgwb(...)
+ {
+<...
+(
+- wb_get_create(wb->bdi,
++ wb_get_create(wb->ctx,
+  memcg_css, GFP_KERNEL)
+|
+- &wb->bdi->wb
++ &wb->ctx->wb
+)
+...>
+ }
+
+@@
+@@
+ inode_to_wb(...)
+ {
+- return &inode_to_bdi(inode)->wb;
++ return &fetch_bdi_writeback_ctx(inode)->wb;
+ }

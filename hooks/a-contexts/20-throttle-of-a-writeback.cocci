@@ -1,0 +1,30 @@
+// A writeback of context 1 and above counts and throttles through that of context 0, on which it may hold a
+// reference, and has no counters of its own.
+// places: mm/backing-dev.c 3
+
+@@
+@@
+ wb_init(...)
+ {
+ ...
+- wb->bdi = bdi;
++ wb_init_ctx(wb, ctx, throttle);
+ ...
+ INIT_DELAYED_WORK(&wb->bw_dwork, ...);
++
++ if (throttle != wb)
++	return 0;
+ ...
+ }
+
+@@
+@@
+ wb_exit(...)
+ {
+ WARN_ON(delayed_work_pending(&wb->dwork));
++ if (wb->throttle != wb) {
++	wb_put(wb->throttle);
++	return;
++ }
+ ...
+ }

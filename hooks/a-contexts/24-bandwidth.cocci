@@ -1,0 +1,45 @@
+// The bandwidth estimate is one for all contexts of a throttle: the device's total counts it once, and the
+// contexts with dirty inodes share it.
+// places: fs/fs-writeback.c 5, mm/page-writeback.c 2
+
+@@
+@@
+ wb_io_lists_populated(...)
+ {
+<...
+- atomic_long_add(wb->avg_write_bandwidth, &wb->bdi->tot_write_bandwidth);
++ wb_dirty_io_start(wb);
+...>
+ }
+
+@@
+@@
+ wb_io_lists_depopulated(...)
+ {
+<...
+- WARN_ON_ONCE(atomic_long_sub_return(wb->avg_write_bandwidth, &wb->bdi->tot_write_bandwidth) < 0);
++ wb_dirty_io_end(wb);
+...>
+ }
+
+@@
+identifier f = {wbc_detach_inode, wb_split_bdi_pages, writeback_chunk_size};
+@@
+ f(...)
+ {
+<...
+- wb->avg_write_bandwidth
++ wb_bandwidth_share(wb)
+...>
+ }
+
+@@
+@@
+ wb_update_write_bandwidth(...)
+ {
+ ...
+- if (wb_has_dirty_io(wb)) { ... }
+ wb->write_bandwidth = bw;
+- WRITE_ONCE(wb->avg_write_bandwidth, avg);
++ wb_set_avg_write_bandwidth(wb, avg);
+ }

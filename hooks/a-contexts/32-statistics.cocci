@@ -1,0 +1,49 @@
+// The statistics in debugfs cover all contexts, and count what is the throttle's once.
+// places: mm/backing-dev.c 4
+
+@@
+@@
+ bdi_collect_stats(...)
+ {
+- collect_wb_stats(stats, &bdi->wb);
++ struct bdi_writeback *wb;
++
++ rcu_read_lock();
++ for (wb = bdi_next_wb_rcu(bdi, NULL); wb; wb = bdi_next_wb_rcu(bdi, wb))
++	collect_wb_stats(stats, wb);
++ rcu_read_unlock();
+ }
+
+@@
+@@
+ collect_wb_stats(...)
+ {
+ ...
+ spin_unlock(&wb->list_lock);
++
++ if (wb->throttle != wb)
++	return;
+ ...
+ }
+
+@@
+@@
+ cgwb_debug_stats_show(...)
+ {
+<...
+ cgwb_calc_thresh(
+- wb
++ wb->throttle
+ )
+...>
+ }
+
+@@
+@@
+ wb_stats_show(...)
+ {
+<...
+- wb->avg_write_bandwidth
++ wb->throttle->avg_write_bandwidth
+...>
+ }

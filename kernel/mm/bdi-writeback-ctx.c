@@ -158,13 +158,15 @@ static void bdi_create_missing_wb_ctx(struct backing_dev_info *bdi)
  * @sb: superblock being filled, no inode of it has been dirtied yet
  *
  * To be called by a filesystem whose ->writepages() may run for different
- * inodes at once. Where memory is short there are fewer contexts.
+ * inodes at once. Where memory is short there are fewer contexts. A second
+ * call changes nothing: F2FS fills its superblock anew when a mount needs a
+ * second try.
  */
 void sb_enable_wb_ctx(struct super_block *sb)
 {
 	struct backing_dev_info *bdi = sb->s_bdi;
 
-	if (WARN_ON_ONCE(sb->s_iflags & SB_I_WB_CTX))
+	if (sb->s_iflags & SB_I_WB_CTX)
 		return;
 
 	mutex_lock(&bdi->wb_ctx_mutex);

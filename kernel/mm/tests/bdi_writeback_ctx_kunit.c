@@ -153,6 +153,17 @@ static void contexts_outlive_a_mount(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, last, bdi_wb_ctx(fixture->bdi, 3));
 }
 
+static void second_enable_counts_once(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+
+	enable(test, 2);
+	sb_enable_wb_ctx(&fixture->sb);
+	KUNIT_EXPECT_EQ(test, -EBUSY, set_nwritebacks(fixture, "3"));
+	sb_disable_wb_ctx(&fixture->sb);
+	KUNIT_EXPECT_EQ(test, 1, set_nwritebacks(fixture, "3"));
+}
+
 static void bad_nwritebacks_changes_nothing(struct kunit *test)
 {
 	static const char * const bad[] = {
@@ -254,6 +265,7 @@ static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(contexts_share_the_throttle),
 	KUNIT_CASE(inode_keeps_its_context),
 	KUNIT_CASE(contexts_outlive_a_mount),
+	KUNIT_CASE(second_enable_counts_once),
 	KUNIT_CASE(bad_nwritebacks_changes_nothing),
 	KUNIT_CASE(bandwidth_counts_once_for_all_contexts),
 	KUNIT_CASE(throttle_sees_a_sleeping_flusher),

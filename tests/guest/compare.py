@@ -21,7 +21,8 @@ FILE_BYTES = 512 * 1024
 BLOCK_BYTES = 4096
 GENERATIONS = 3
 
-MOUNT = Path(os.environ["PWB_MNT"])
+MAKE = {"xfs": ["mkfs.xfs", "-q", "-f"], "ext4": ["mkfs.ext4", "-q", "-F"], "f2fs": ["mkfs.f2fs", "-q", "-f"]}
+MOUNT = Path("/tmp/compared")
 DEVICE = os.environ["PWB_DEV"]
 
 
@@ -78,19 +79,22 @@ def wrong_files(generation: int) -> list[int]:
     ]
 
 
-def remount() -> None:
-    """Unmount and mount again, so that what is read comes from the device."""
-    filesystem = next(
-        line.split()[2]
-        for line in Path("/proc/mounts").read_text().splitlines()
-        if line.split()[1] == str(MOUNT)
-    )
-    subprocess.run(["umount", str(MOUNT)], check=True)
+def mount(filesystem: str) -> None:
+    """Mount the device."""
     subprocess.run(["mount", "-t", filesystem, DEVICE, str(MOUNT)], check=True)
 
 
-def main() -> int:
+def remount(filesystem: str) -> None:
+    """Unmount and mount again, so that what is read comes from the device."""
+    subprocess.run(["umount", str(MOUNT)], check=True)
+    mount(filesystem)
+
+
+def main(filesystem: str) -> int:
     """Write, sync, remount and compare, twice: after ``sync`` and after a plain unmount of dirty files."""
+    MOUNT.mkdir()
+    subprocess.run([*MAKE[filesystem], DEVICE], check=True)
+    mount(filesystem)
     for directory in range(5):
         (MOUNT / f"dir{directory}").mkdir()
     processes = [Process(target=writer, args=(first,)) for first in range(WRITERS)]
@@ -103,18 +107,19 @@ def main() -> int:
         return 1
 
     os.sync()
-    remount()
+    remount(filesystem)
     wrong = wrong_files(GENERATIONS - 1)
     for number in range(WRITERS * FILES_PER_WRITER):
         write(number, GENERATIONS)
-    remount()
+    remount(filesystem)
     wrong += wrong_files(GENERATIONS)
     if wrong:
         print("differ from what was written:", *sorted(set(wrong)))
         return 1
+    subprocess.run(["umount", str(MOUNT)], check=True)
     print("every byte is as written")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1]))

@@ -40,15 +40,8 @@ MAKE_VARIABLES = (
 _DISK_BYTES = 3 << 30
 # Objects of a full build, until a build on this machine has counted them.
 _USUAL_OBJECTS = {"stock": 950, "parallel": 950, "debug": 1050}
-_COMPLAINTS = (
-    "error:",
-    "Error:",
-    "undefined reference",
-    "undefined symbol",
-    "multiple definition",
-    "No rule to make",
-    "***",
-)
+# What the compiler and the linker say comes before what make says about it.
+_COMPLAINTS = ("error:", "undefined reference", "undefined symbol", "multiple definition"), ("***",)
 _SHOWN_COMPLAINTS = 8
 
 
@@ -254,5 +247,8 @@ def _link_tree(tree: Path, links: Path) -> None:
 def _complaints(log: str) -> list[str]:
     """Pick the first lines of a make log in which something complains, else its last lines."""
     lines = [line.rstrip() for line in log.splitlines() if line.strip()]
-    found = [line for line in lines if any(mark in line for mark in _COMPLAINTS)]
-    return found[:_SHOWN_COMPLAINTS] or lines[-_SHOWN_COMPLAINTS:]
+    for marks in _COMPLAINTS:
+        found = [line for line in lines if any(mark in line for mark in marks)]
+        if found:
+            return found[:_SHOWN_COMPLAINTS]
+    return lines[-_SHOWN_COMPLAINTS:]

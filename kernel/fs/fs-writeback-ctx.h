@@ -6,6 +6,8 @@
 #ifndef _FS_FS_WRITEBACK_CTX_H
 #define _FS_FS_WRITEBACK_CTX_H
 
+#ifdef CONFIG_CGROUP_WRITEBACK
+
 /**
  * throttle_queue_work - queue a work item for every context of a throttle
  * @throttle: writeback that throttles
@@ -36,5 +38,7 @@ static void throttle_queue_work(struct bdi_writeback *throttle,
 
 	wb_queue_work(throttle, work);
 }
+
+#endif	/* CONFIG_CGROUP_WRITEBACK */
 
 #endif	/* _FS_FS_WRITEBACK_CTX_H */

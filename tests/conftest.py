@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Fixtures for tests that boot a guest; such tests carry the mark ``guest``."""
+"""Fixtures that several test files share. Tests that boot a guest carry the mark ``guest``."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from lab.build import Kernel, build
 from lab.source import Source, fetch
+from tests.madeup import clone, linux_tree
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +30,16 @@ def parallel_kernel(kernel_source: Source) -> Kernel:
 @pytest.fixture(scope="session")
 def debug_kernel(kernel_source: Source) -> Kernel:
     return build("debug", kernel_source)
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
+    """Return a made-up kernel tree, with a cache of its own."""
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
+    return Source(linux_tree(tmp_path / "linux"), "7.3.4", "7.3", "5ca1ab1e")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """Return a made-up clone, with hooks and files of ours."""
+    return clone(tmp_path / "clone")

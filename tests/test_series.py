@@ -10,20 +10,9 @@ from lab.errors import LabError
 from lab.series import write_series
 from lab.source import Source
 from lab.weave import weave
-from tests.madeup import clone, linux_tree
+from tests.madeup import linux_tree
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
-
-
-@pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
-    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
-    return Source(linux_tree(tmp_path / "linux"), "7.3.4", "7.3", "5ca1ab1e")
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return clone(tmp_path / "clone")
 
 
 def test_series_applies_to_a_pristine_tree(source: Source, repo: Path, tmp_path: Path) -> None:

@@ -11,20 +11,9 @@ from lab.errors import LabError
 from lab.lock import exclusive
 from lab.source import Source
 from lab.weave import Woven, weave, weave_identity
-from tests.madeup import FS_WRITEBACK, clone, linux_tree
+from tests.madeup import FS_WRITEBACK
 
 OLD_NS = 1_000_000_000
-
-
-@pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
-    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
-    return Source(linux_tree(tmp_path / "linux"), "7.3.4", "7.3", "5ca1ab1e")
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return clone(tmp_path / "clone")
 
 
 def git(woven: Woven, *arguments: str) -> str:

@@ -267,7 +267,7 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 
 
 @cli.command()
-@click.argument("flavour", default="all", metavar="[stock|parallel|debug|all]")
+@click.argument("flavour", default="all", metavar="[stock|parallel|debug|nocgroup|all]")
 @_source_options
 def build(flavour: str, tree: Path | None, series: str | None) -> None:
     """Build a kernel, or all of them; print where each is."""

@@ -15,6 +15,7 @@ FRAGMENTS = {
     "stock": ("common", "bench"),
     "parallel": ("common", "bench"),
     "debug": ("common", "debug"),
+    "nocgroup": ("common", "nocgroup"),
 }
 
 _SET = re.compile(r"(CONFIG_\w+)=(.+)")

@@ -32,6 +32,11 @@ def debug_kernel(kernel_source: Source) -> Kernel:
     return build("debug", kernel_source)
 
 
+@pytest.fixture(scope="session")
+def nocgroup_kernel(kernel_source: Source) -> Kernel:
+    return build("nocgroup", kernel_source)
+
+
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
     """Return a made-up kernel tree, with a cache of its own."""

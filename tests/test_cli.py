@@ -153,7 +153,7 @@ def test_guest_needs_a_command_and_a_time(calls: Calls) -> None:
 
 def test_build_all_and_one(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("build") == 0
-    assert [call[1] for call in calls if call[0] == "build"] == ["stock", "parallel", "debug"]
+    assert [call[1] for call in calls if call[0] == "build"] == ["stock", "parallel", "debug", "nocgroup"]
     assert [call[0] for call in calls].count("fetch") == 1
     assert "stock: /kernels/linux\n" in capsys.readouterr().out
     calls.clear()

@@ -88,8 +88,9 @@ def test_stock_and_parallel_ask_for_the_same_settings() -> None:
 @pytest.mark.parametrize("flavour", config.FRAGMENTS)
 def test_our_own_fragments_are_well_formed(flavour: str) -> None:
     asked = {request.symbol: request.value for request in config.merge(config.fragments(flavour))}
-    assert asked["CONFIG_XFS_FS"] == "y"
+    assert asked["CONFIG_EXT4_FS"] == "y"
     assert asked.get("CONFIG_KASAN", "n") == ("y" if flavour == "debug" else "n")
+    assert asked["CONFIG_CGROUP_WRITEBACK"] == ("n" if flavour == "nocgroup" else "y")
 
 
 def test_an_unknown_flavour_is_named_with_its_neighbours() -> None:

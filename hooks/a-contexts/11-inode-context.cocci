@@ -2,14 +2,28 @@
 // places: fs/fs-writeback.c 7, include/linux/backing-dev.h 1
 
 @@
-identifier f = {__inode_attach_wb, inode_switch_wbs};
 @@
- f(...)
+ __inode_attach_wb(...)
  {
 <...
 (
 - struct backing_dev_info *bdi = inode_to_bdi(inode);
 + struct bdi_writeback_ctx *ctx = fetch_bdi_writeback_ctx(inode);
+|
+- bdi
++ ctx
+)
+...>
+ }
+
+@@
+@@
+ inode_switch_wbs(...)
+ {
+<...
+(
+- struct backing_dev_info *bdi = inode_to_bdi(inode);
++ struct bdi_writeback_ctx *ctx = inode_wb_ctx(inode);
 |
 - bdi
 + ctx
@@ -38,5 +52,5 @@ identifier f = {__inode_attach_wb, inode_switch_wbs};
  inode_to_wb(...)
  {
 - return &inode_to_bdi(inode)->wb;
-+ return &fetch_bdi_writeback_ctx(inode)->wb;
++ return inode->i_wb ?: bdi_root_wb(inode_to_bdi(inode));
  }

@@ -38,6 +38,8 @@ type T;
 (
 - mutex_init(&bdi->cgwb_release_mutex);
 |
+- init_rwsem(&bdi->wb_switch_rwsem);
+|
 - wb_init(&bdi->wb, bdi, GFP_KERNEL)
 + wb_init_root(ctx)
 |

@@ -1,5 +1,6 @@
-// The statistics in debugfs cover all contexts, and count what is the throttle's once.
-// places: mm/backing-dev.c 4
+// The statistics in debugfs cover all contexts, and count what is the throttle's once. Each context
+// stands below the sum.
+// places: mm/backing-dev.c 5
 
 @@
 @@
@@ -45,5 +46,16 @@
 <...
 - wb->avg_write_bandwidth
 + wb->throttle->avg_write_bandwidth
+...>
+ }
+
+@@
+@@
+ bdi_debug_stats_show(...)
+ {
+<...
++ bdi_show_wb_ctx(m, bdi);
++
+ return 0;
 ...>
  }

@@ -1,10 +1,96 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Work items for all contexts of one throttle. Included by fs/fs-writeback.c
- * only, where struct wb_writeback_work is private.
+ * Writeback contexts as seen by their flushers: work items for all contexts of
+ * one throttle, and inodes that follow a change of the number of contexts.
+ * Included by fs/fs-writeback.c only, for it uses what is private there.
  */
 #ifndef _FS_FS_WRITEBACK_CTX_H
 #define _FS_FS_WRITEBACK_CTX_H
+
+/* fs/fs-writeback.c creates the events of writeback.h, not these */
+#undef CREATE_TRACE_POINTS
+#include <trace/events/writeback_ctx.h>
+
+static struct bdi_writeback *inode_to_wb_and_lock_list(struct inode *inode)
+	__acquires(&wb->list_lock);
+
+/*
+ * Take an inode off the list of @old, which is locked, and attach it to @new.
+ * Its pages are counted at the throttle, which is the same for both.
+ */
+static bool inode_leave_wb(struct inode *inode, struct bdi_writeback *old,
+			   struct bdi_writeback *new)
+{
+	bool leave;
+
+	spin_lock(&inode->i_lock);
+	leave = !(inode_state_read(inode) &
+		  (I_FREEING | I_WILL_FREE | I_WB_SWITCH));
+	if (leave) {
+		trace_wb_ctx_switch(inode, old, new);
+		list_del_init(&inode->i_io_list);
+		wb_io_lists_depopulated(old);
+		WRITE_ONCE(inode->i_wb, new);
+	}
+	spin_unlock(&inode->i_lock);
+
+	return leave;
+}
+
+/* Put an inode that came to @new, which is locked, on a list of it. */
+static void inode_join_wb(struct inode *inode, struct bdi_writeback *new)
+{
+	spin_lock(&inode->i_lock);
+	/* whoever frees the inode has found it on no list */
+	if (!(inode_state_read(inode) & I_FREEING) &&
+	    inode_io_list_move_locked(inode, new, &new->b_dirty))
+		wb_wakeup_delayed(new);
+	spin_unlock(&inode->i_lock);
+}
+
+/**
+ * inode_follow_wb_ctx - lock an inode's writeback, after moving it if need be
+ * @inode: inode with I_SYNC, which its flusher has just written a part of
+ *
+ * When the number of contexts has changed, an inode moves to its new one here:
+ * while it has I_SYNC nobody else writes it or changes its place in the lists.
+ * It does not move while its BDI is being synced: a dirty inode between two
+ * contexts would be missed.
+ *
+ * Return: the writeback, with its list_lock held; the caller requeues @inode.
+ */
+static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
+	__acquires(&wb->list_lock)
+{
+	struct bdi_writeback *old = inode_to_wb_and_lock_list(inode);
+	struct bdi_writeback *new;
+
+	if (likely(!inode_has_left_wb_ctx(inode)))
+		return old;
+
+	new = wb_get_sibling(old, fetch_bdi_writeback_ctx(inode));
+	if (!new)
+		return old;
+
+	if (new == old || !down_read_trylock(&old->ctx->wb_switch_rwsem))
+		goto put_new;
+
+	if (!inode_leave_wb(inode, old, new)) {
+		up_read(&old->ctx->wb_switch_rwsem);
+		goto put_new;
+	}
+
+	spin_unlock(&old->list_lock);
+	spin_lock(&new->list_lock);
+	inode_join_wb(inode, new);
+	up_read(&old->ctx->wb_switch_rwsem);
+	wb_put(old);
+	return new;
+
+put_new:
+	wb_put(new);
+	return old;
+}
 
 #ifdef CONFIG_CGROUP_WRITEBACK
 

@@ -11,8 +11,12 @@
 #include <linux/device.h>
 #include <linux/export.h>
 #include <linux/fs.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include "bdi-writeback-ctx.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/writeback_ctx.h>
 
 /**
  * wb_init_ctx - tie a new bdi_writeback to its context and its throttle
@@ -47,18 +51,19 @@ int wb_init_root(struct bdi_writeback_ctx *ctx)
 	return wb_init(&ctx->wb, ctx, throttle, GFP_KERNEL);
 }
 
-static struct bdi_writeback_ctx *bdi_create_wb_ctx(struct backing_dev_info *bdi,
-						   unsigned int index)
+static struct bdi_writeback_ctx *bdi_alloc_wb_ctx(struct backing_dev_info *bdi,
+						  unsigned int index, gfp_t gfp)
 {
 	struct bdi_writeback_ctx *ctx;
 
-	ctx = kzalloc_obj(*ctx, GFP_KERNEL);
+	ctx = kzalloc_obj(*ctx, gfp);
 	if (!ctx)
 		return NULL;
 
 	ctx->bdi = bdi;
 	ctx->index = index;
 	INIT_LIST_HEAD(&ctx->wb_list);
+	init_rwsem(&ctx->wb_switch_rwsem);
 	init_waitqueue_head(&ctx->wb_waitq);
 	if (cgwb_bdi_init(ctx)) {
 		kfree(ctx);
@@ -75,18 +80,23 @@ static struct bdi_writeback_ctx *bdi_create_wb_ctx(struct backing_dev_info *bdi,
  */
 int bdi_init_first_wb_ctx(struct backing_dev_info *bdi)
 {
-	mutex_init(&bdi->wb_ctx_mutex);
+	/* a class of its own: the semaphores of the others nest in this one */
+	static struct lock_class_key switch_rwsem_key;
+
+	spin_lock_init(&bdi->wb_ctx_lock);
 #ifdef CONFIG_CGROUP_WRITEBACK
 	mutex_init(&bdi->cgwb_release_mutex);
 #endif
 	bdi->nr_wb_ctx = 1;
 	bdi->max_wb_ctx = 1;
 	bdi->wb_ctx_arr = &bdi->first_wb_ctx;
-	bdi->first_wb_ctx = bdi_create_wb_ctx(bdi, 0);
+	bdi->first_wb_ctx = bdi_alloc_wb_ctx(bdi, 0, GFP_KERNEL);
 	if (!bdi->first_wb_ctx)
 		return -ENOMEM;
 
-	bdi->nr_created_wb_ctx = 1;
+	lockdep_set_class(&bdi->first_wb_ctx->wb_switch_rwsem,
+			  &switch_rwsem_key);
+	bdi->end_wb_ctx = 1;
 	return 0;
 }
 
@@ -94,8 +104,8 @@ int bdi_init_first_wb_ctx(struct backing_dev_info *bdi)
  * bdi_enable_wb_ctx - allow a BDI more than one context
  * @bdi: new BDI of a block device, not yet registered
  *
- * The contexts themselves come with the first filesystem that uses them, so
- * that a device which nobody writes through a filesystem costs nothing.
+ * The contexts themselves come with the first inode that each of them gets,
+ * so that a device which nobody writes to costs nothing.
  */
 void bdi_enable_wb_ctx(struct backing_dev_info *bdi)
 {
@@ -111,46 +121,20 @@ static bool bdi_grow_wb_ctx_arr(struct backing_dev_info *bdi)
 {
 	struct bdi_writeback_ctx **arr;
 
-	if (bdi->wb_ctx_arr != &bdi->first_wb_ctx)
-		return true;
-
 	arr = kcalloc(bdi->max_wb_ctx, sizeof(*arr), GFP_KERNEL);
 	if (!arr)
 		return false;
 
-	arr[0] = bdi->first_wb_ctx;
-	/* pairs with the acquire in bdi_wb_ctx() */
-	smp_store_release(&bdi->wb_ctx_arr, arr);
-	return true;
-}
-
-static void wb_ctx_register(struct bdi_writeback_ctx *ctx)
-{
-	cgwb_bdi_register(ctx);
-	set_bit(WB_registered, &ctx->wb.state);
-}
-
-static void bdi_create_missing_wb_ctx(struct backing_dev_info *bdi)
-{
-	lockdep_assert_held(&bdi->wb_ctx_mutex);
-
-	if (bdi->nr_wb_ctx > 1 && !bdi_grow_wb_ctx_arr(bdi))
-		return;
-
-	while (bdi->nr_created_wb_ctx < bdi->nr_wb_ctx) {
-		unsigned int index = bdi->nr_created_wb_ctx;
-		struct bdi_writeback_ctx *ctx;
-
-		ctx = bdi_create_wb_ctx(bdi, index);
-		if (!ctx)
-			return;
-
-		if (test_bit(WB_registered, &bdi_root_wb(bdi)->state))
-			wb_ctx_register(ctx);
-		bdi->wb_ctx_arr[index] = ctx;
-		/* pairs with the acquire in bdi_next_wb_ctx() */
-		smp_store_release(&bdi->nr_created_wb_ctx, index + 1);
+	spin_lock_irq(&bdi->wb_ctx_lock);
+	if (bdi->wb_ctx_arr == &bdi->first_wb_ctx) {
+		arr[0] = bdi->first_wb_ctx;
+		/* pairs with the acquire in bdi_wb_ctx() */
+		smp_store_release(&bdi->wb_ctx_arr, arr);
+		arr = NULL;
 	}
+	spin_unlock_irq(&bdi->wb_ctx_lock);
+	kfree(arr);
+	return true;
 }
 
 /**
@@ -158,83 +142,177 @@ static void bdi_create_missing_wb_ctx(struct backing_dev_info *bdi)
  * @sb: superblock being filled, no inode of it has been dirtied yet
  *
  * To be called by a filesystem whose ->writepages() may run for different
- * inodes at once. Where memory is short there are fewer contexts. A second
- * call changes nothing: F2FS fills its superblock anew when a mount needs a
- * second try.
+ * inodes at once. Without memory for the contexts it keeps to one.
  */
 void sb_enable_wb_ctx(struct super_block *sb)
 {
 	struct backing_dev_info *bdi = sb->s_bdi;
 
-	if (sb->s_iflags & SB_I_WB_CTX)
+	if (bdi->max_wb_ctx > 1 && bdi->wb_ctx_arr == &bdi->first_wb_ctx &&
+	    !bdi_grow_wb_ctx_arr(bdi)) {
+		pr_warn("%s: no memory for writeback contexts, using one\n",
+			bdi_dev_name(bdi));
 		return;
-
-	mutex_lock(&bdi->wb_ctx_mutex);
-	bdi_create_missing_wb_ctx(bdi);
-	if (bdi->nr_created_wb_ctx < bdi->nr_wb_ctx) {
-		pr_warn("%s: no memory for %d writeback contexts, using %u\n",
-			bdi_dev_name(bdi), bdi->nr_wb_ctx,
-			bdi->nr_created_wb_ctx);
-		bdi->nr_wb_ctx = bdi->nr_created_wb_ctx;
 	}
-	bdi->nr_wb_ctx_sb++;
 	sb->s_iflags |= SB_I_WB_CTX;
-	mutex_unlock(&bdi->wb_ctx_mutex);
 }
 EXPORT_SYMBOL_GPL(sb_enable_wb_ctx);
 
-/**
- * sb_disable_wb_ctx - a filesystem is done with the contexts of its BDI
- * @sb: superblock being shut down, without inodes
+/*
+ * Called wherever an inode gets its first dirty page, with interrupts off and
+ * spinlocks held. No lock of the context is needed to register it: nobody
+ * knows it yet.
  */
-void sb_disable_wb_ctx(struct super_block *sb)
+static struct bdi_writeback_ctx *bdi_create_wb_ctx(struct backing_dev_info *bdi,
+						   unsigned int index)
 {
-	struct backing_dev_info *bdi = sb->s_bdi;
+	struct bdi_writeback_ctx *new, *ctx;
+	unsigned long flags;
 
-	if (!(sb->s_iflags & SB_I_WB_CTX))
-		return;
+	new = bdi_alloc_wb_ctx(bdi, index, GFP_ATOMIC);
+	if (!new)
+		return NULL;
 
-	mutex_lock(&bdi->wb_ctx_mutex);
-	sb->s_iflags &= ~SB_I_WB_CTX;
-	bdi->nr_wb_ctx_sb--;
-	mutex_unlock(&bdi->wb_ctx_mutex);
+	spin_lock_irqsave(&bdi->wb_ctx_lock, flags);
+	ctx = bdi->wb_ctx_arr[index];
+	if (!ctx) {
+		ctx = new;
+		new = NULL;
+		if (test_bit(WB_registered, &bdi_root_wb(bdi)->state)) {
+			list_add_tail_rcu(&ctx->wb.bdi_node, &ctx->wb_list);
+			set_bit(WB_registered, &ctx->wb.state);
+		}
+		/* pairs with the acquire in bdi_wb_ctx() */
+		smp_store_release(&bdi->wb_ctx_arr[index], ctx);
+		if (index >= bdi->end_wb_ctx) {
+			/* pairs with the acquire in bdi_next_wb_ctx() */
+			smp_store_release(&bdi->end_wb_ctx, index + 1);
+		}
+	}
+	spin_unlock_irqrestore(&bdi->wb_ctx_lock, flags);
+	kfree(new);
+	return ctx;
+}
+
+/*
+ * The place of an inode under the present number of contexts. It is where the
+ * inode goes next, not necessarily where it is.
+ */
+static unsigned int inode_wb_ctx_index(struct inode *inode)
+{
+	if (!(inode->i_sb->s_iflags & SB_I_WB_CTX))
+		return 0;
+
+	return wb_ctx_index(inode->i_ino,
+			    READ_ONCE(inode_to_bdi(inode)->nr_wb_ctx));
 }
 
 /**
- * fetch_bdi_writeback_ctx - context that writes an inode back
+ * fetch_bdi_writeback_ctx - context that an inode is to be written back by
  * @inode: inode of interest
  *
- * The inode of a block device stays in context 0: it is one inode, and its
- * place must not depend on what is mounted. The number of contexts does not
- * change while a filesystem that uses them is mounted, so the answer for an
- * inode does not change in its life.
+ * Creates the context if this is its first inode. The inode of a block device
+ * stays in context 0: it is one inode, and its place must not depend on what
+ * is mounted.
  *
- * Return: the context.
+ * Return: the context, or context 0 where there is no memory for it.
  */
 struct bdi_writeback_ctx *fetch_bdi_writeback_ctx(struct inode *inode)
 {
 	struct backing_dev_info *bdi = inode_to_bdi(inode);
+	unsigned int index = inode_wb_ctx_index(inode);
+	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(bdi, index);
 
-	if (!(inode->i_sb->s_iflags & SB_I_WB_CTX))
-		return bdi_wb_ctx(bdi, 0);
+	if (unlikely(!ctx))
+		ctx = bdi_create_wb_ctx(bdi, index);
 
-	return bdi_wb_ctx(bdi, wb_ctx_index(inode->i_ino, bdi->nr_wb_ctx));
+	return ctx ?: bdi_wb_ctx(bdi, 0);
 }
 EXPORT_SYMBOL_GPL(fetch_bdi_writeback_ctx);
 
 /**
+ * inode_wb_ctx - context that an inode is in
+ * @inode: inode with a writeback
+ *
+ * Return: the context. Without a lock of the inode it may have changed.
+ */
+struct bdi_writeback_ctx *inode_wb_ctx(struct inode *inode)
+{
+	struct bdi_writeback_ctx *ctx;
+
+	rcu_read_lock();
+	ctx = READ_ONCE(inode->i_wb)->ctx;
+	rcu_read_unlock();
+
+	return ctx;
+}
+
+/**
+ * inode_has_left_wb_ctx - is an inode in another context than it should be?
+ * @inode: inode with a writeback
+ *
+ * Return: %true after the number of contexts has changed and before the inode
+ * has followed. Without a lock, the answer is a hint.
+ */
+bool inode_has_left_wb_ctx(struct inode *inode)
+{
+	return inode_wb_ctx(inode)->index != inode_wb_ctx_index(inode);
+}
+
+#ifndef CONFIG_CGROUP_WRITEBACK
+/**
+ * inode_attach_root_wb - associate an inode with the writeback of its context
+ * @inode: inode that is dirtied for the first time
+ */
+void inode_attach_root_wb(struct inode *inode)
+{
+	struct bdi_writeback *wb = &fetch_bdi_writeback_ctx(inode)->wb;
+
+	/* several callers may race to attach the same inode */
+	if (!cmpxchg(&inode->i_wb, NULL, wb))
+		trace_wb_ctx_attach(inode, wb);
+}
+EXPORT_SYMBOL_GPL(inode_attach_root_wb);
+#endif
+
+/**
+ * wb_get_sibling - writeback of another context that has the same throttle
+ * @wb: writeback of an inode
+ * @ctx: context of interest
+ *
+ * Return: a reference on the writeback of the same memcg in @ctx; %NULL if
+ * there is no memory for it, or if the memcg is on its way out.
+ */
+struct bdi_writeback *wb_get_sibling(struct bdi_writeback *wb,
+				     struct bdi_writeback_ctx *ctx)
+{
+	struct bdi_writeback *sibling = &ctx->wb;
+
+#ifdef CONFIG_CGROUP_WRITEBACK
+	if (!wb->root)
+		sibling = wb_get_create(ctx, wb->memcg_css, GFP_ATOMIC);
+#endif
+	/* the throttle is another one after the memcg changed its blkcg */
+	if (sibling && sibling->throttle != wb->throttle) {
+		wb_put(sibling);
+		return NULL;
+	}
+	return sibling;
+}
+
+/**
  * bdi_register_wb_ctx - open the contexts of a BDI for work
- * @bdi: BDI being registered
+ * @bdi: BDI being registered, unknown to anyone else
  */
 void bdi_register_wb_ctx(struct backing_dev_info *bdi)
 {
 	struct bdi_writeback_ctx *ctx;
 
-	mutex_lock(&bdi->wb_ctx_mutex);
 	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx))
-		wb_ctx_register(ctx);
-	mutex_unlock(&bdi->wb_ctx_mutex);
+		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
+		cgwb_bdi_register(ctx);
+		set_bit(WB_registered, &ctx->wb.state);
+	}
 }
 
 /**
@@ -242,20 +320,22 @@ void bdi_register_wb_ctx(struct backing_dev_info *bdi)
  * @bdi: BDI being unregistered
  *
  * Every root writeback goes first: as long as one of them is registered, new
- * cgroup writebacks may still join its context.
+ * cgroup writebacks may still join its context. Context 0 goes before the
+ * others, then the lock, so that no further context registers itself.
  */
 void bdi_shutdown_wb_ctx(struct backing_dev_info *bdi)
 {
 	struct bdi_writeback_ctx *ctx;
 
-	mutex_lock(&bdi->wb_ctx_mutex);
-	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
+	wb_shutdown(bdi_root_wb(bdi));
+	spin_lock_irq(&bdi->wb_ctx_lock);
+	spin_unlock_irq(&bdi->wb_ctx_lock);
+	for (ctx = bdi_next_wb_ctx(bdi, bdi_wb_ctx(bdi, 0)); ctx;
 		     ctx = bdi_next_wb_ctx(bdi, ctx))
 		wb_shutdown(&ctx->wb);
 	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
 		     ctx = bdi_next_wb_ctx(bdi, ctx))
 		cgwb_bdi_unregister(ctx);
-	mutex_unlock(&bdi->wb_ctx_mutex);
 }
 
 /**
@@ -265,8 +345,11 @@ void bdi_shutdown_wb_ctx(struct backing_dev_info *bdi)
 void bdi_free_wb_ctx(struct backing_dev_info *bdi)
 {
 	/* context 0 goes last: it holds the throttle of the others */
-	for (int i = bdi->nr_created_wb_ctx - 1; i >= 0; i--) {
+	for (int i = bdi->end_wb_ctx - 1; i >= 0; i--) {
 		struct bdi_writeback_ctx *ctx = bdi_wb_ctx(bdi, i);
+
+		if (!ctx)
+			continue;
 
 		WARN_ON_ONCE(test_bit(WB_registered, &ctx->wb.state));
 		wb_exit(&ctx->wb);
@@ -472,20 +555,27 @@ struct bdi_writeback *cgwb_get_throttle(struct bdi_writeback *wb,
 	return wb_get_create(bdi_wb_ctx(ctx->bdi, 0), memcg_css, gfp);
 }
 
+#endif	/* CONFIG_CGROUP_WRITEBACK */
+
 /**
- * bdi_down_write_wb_switch_rwsem - keep every inode of a BDI in its writeback
+ * bdi_down_write_wb_switch_rwsem - keep every dirty inode where it is
  * @bdi: BDI that is about to be synced
  *
- * No context comes or goes either until bdi_up_write_wb_switch_rwsem().
+ * A context that is created from now on holds only inodes that were clean:
+ * none of the dirty ones can leave the contexts that are locked here.
  */
 void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi)
 {
+	struct bdi_writeback_ctx *first = bdi_wb_ctx(bdi, 0);
 	struct bdi_writeback_ctx *ctx;
 
-	mutex_lock(&bdi->wb_ctx_mutex);
-	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx))
-		down_write_nest_lock(&ctx->wb_switch_rwsem, &bdi->wb_ctx_mutex);
+	down_write(&first->wb_switch_rwsem);
+	for (ctx = bdi_next_wb_ctx(bdi, first); ctx;
+		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
+		down_write_nest_lock(&ctx->wb_switch_rwsem,
+				     &first->wb_switch_rwsem);
+		ctx->syncing = true;
+	}
 }
 
 /**
@@ -494,15 +584,72 @@ void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi)
  */
 void bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi)
 {
+	struct bdi_writeback_ctx *first = bdi_wb_ctx(bdi, 0);
 	struct bdi_writeback_ctx *ctx;
 
-	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx))
+	for (ctx = bdi_next_wb_ctx(bdi, first); ctx;
+		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
+		if (!ctx->syncing)
+			continue;
+
+		ctx->syncing = false;
 		up_write(&ctx->wb_switch_rwsem);
-	mutex_unlock(&bdi->wb_ctx_mutex);
+	}
+	up_write(&first->wb_switch_rwsem);
 }
 
-#endif	/* CONFIG_CGROUP_WRITEBACK */
+struct wb_ctx_stats {
+	size_t nr_dirty;
+	size_t nr_io;
+	size_t nr_more_io;
+	size_t nr_dirty_time;
+	unsigned long nr_flushed;
+	bool running;
+};
+
+static void wb_ctx_add_stats(struct wb_ctx_stats *stats,
+			     struct bdi_writeback *wb)
+{
+	spin_lock(&wb->list_lock);
+	stats->nr_dirty += list_count_nodes(&wb->b_dirty);
+	stats->nr_io += list_count_nodes(&wb->b_io);
+	stats->nr_more_io += list_count_nodes(&wb->b_more_io);
+	stats->nr_dirty_time += list_count_nodes(&wb->b_dirty_time);
+	spin_unlock(&wb->list_lock);
+
+	stats->nr_flushed += READ_ONCE(wb->nr_flushed);
+	stats->running |= writeback_in_progress(wb);
+}
+
+/**
+ * bdi_show_wb_ctx - one line of statistics for each context
+ * @m: where to print
+ * @bdi: BDI of interest
+ *
+ * A context sums up over its cgroup writebacks that exist.
+ */
+void bdi_show_wb_ctx(struct seq_file *m, struct backing_dev_info *bdi)
+{
+	struct bdi_writeback_ctx *ctx;
+	struct bdi_writeback *wb;
+
+	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
+		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
+		struct wb_ctx_stats stats = {};
+
+		rcu_read_lock();
+		list_for_each_entry_rcu(wb, &ctx->wb_list, bdi_node)
+			wb_ctx_add_stats(&stats, wb);
+		rcu_read_unlock();
+
+		seq_printf(m,
+			   "Context %u: b_dirty %zu b_io %zu b_more_io %zu b_dirty_time %zu flushed %lu kB running %d\n",
+			   ctx->index, stats.nr_dirty, stats.nr_io,
+			   stats.nr_more_io, stats.nr_dirty_time,
+			   stats.nr_flushed << (PAGE_SHIFT - 10),
+			   stats.running);
+	}
+}
 
 static ssize_t nwritebacks_show(struct device *dev,
 				struct device_attribute *attr, char *buf)
@@ -517,19 +664,13 @@ static ssize_t nwritebacks_store(struct device *dev,
 				 const char *buf, size_t count)
 {
 	struct backing_dev_info *bdi = dev_get_drvdata(dev);
-	ssize_t ret = count;
 	unsigned int nr;
 
 	if (kstrtouint(buf, 10, &nr) || !nr || nr > bdi->max_wb_ctx)
 		return -EINVAL;
 
-	mutex_lock(&bdi->wb_ctx_mutex);
-	if (bdi->nr_wb_ctx_sb)
-		ret = -EBUSY;
-	else
-		WRITE_ONCE(bdi->nr_wb_ctx, nr);
-	mutex_unlock(&bdi->wb_ctx_mutex);
-
-	return ret;
+	trace_wb_ctx_resize(bdi, nr);
+	WRITE_ONCE(bdi->nr_wb_ctx, nr);
+	return count;
 }
 DEVICE_ATTR_RW(nwritebacks);

@@ -7,6 +7,8 @@
 
 #include <linux/bdi-writeback-ctx.h>
 
+struct seq_file;
+
 /* mm/backing-dev.c: one writeback, and the cgroup side of one context */
 int wb_init(struct bdi_writeback *wb, struct bdi_writeback_ctx *ctx,
 	    struct bdi_writeback *throttle, gfp_t gfp);
@@ -19,6 +21,7 @@ void cgwb_bdi_unregister(struct bdi_writeback_ctx *ctx);
 /* mm/bdi-writeback-ctx.c */
 int wb_init_root(struct bdi_writeback_ctx *ctx);
 void bdi_register_wb_ctx(struct backing_dev_info *bdi);
+void bdi_show_wb_ctx(struct seq_file *m, struct backing_dev_info *bdi);
 
 #ifdef CONFIG_CGROUP_WRITEBACK
 struct bdi_writeback *cgwb_get_throttle(struct bdi_writeback *wb,

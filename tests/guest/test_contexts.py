@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -34,10 +35,12 @@ def run(kernel: Kernel, script: str, *, fs: str = "xfs", contexts: int | None = 
 
 
 def test_kunit(debug_kernel: Kernel) -> None:
-    suite = "/sys/kernel/debug/kunit/bdi_writeback_ctx"
-    report = run(debug_kernel, f"cat {suite}/results", fs="none")
+    suites = ["bdi_writeback_ctx", "bdi_wb_affinity"]
+    files = " ".join(f"/sys/kernel/debug/kunit/{suite}/results" for suite in suites)
+    report = run(debug_kernel, f"cat {files}", fs="none")
     assert "not ok" not in report, report
-    assert "\nok 1 bdi_writeback_ctx" in "\n" + report, report
+    for suite in suites:
+        assert re.search(rf"^ok \d+ {suite}$", report, re.MULTILINE), report
 
 
 @pytest.mark.parametrize("contexts", [1, 2, 8])
@@ -48,6 +51,18 @@ def test_every_byte_arrives(debug_kernel: Kernel, fs: str, contexts: int) -> Non
         test "$(cat $PWB_BDI/nwritebacks)" = {contexts}
     """
     assert "every byte is as written" in run(debug_kernel, script, fs="none", contexts=contexts)
+
+
+@pytest.mark.parametrize("contexts", [1, 4])
+@pytest.mark.parametrize("fs", ["ext4", "f2fs"])
+def test_every_byte_arrives_without_cgroups(nocgroup_kernel: Kernel, fs: str, contexts: int) -> None:
+    script = f"""
+        test ! -e /proc/self/cgroup || exit 1
+        while sleep 0.1; do echo $((1 + $(date +%N | tail -c 2))) > $PWB_BDI/nwritebacks; done 2>/dev/null &
+        {sys.executable} {HERE / "compare.py"} {fs}; status=$?
+        kill $!; exit $status
+    """
+    assert "every byte is as written" in run(nocgroup_kernel, script, fs="none", contexts=contexts)
 
 
 def test_default_is_one_context_per_cpu(debug_kernel: Kernel) -> None:
@@ -67,27 +82,96 @@ def test_bad_nwritebacks_is_refused(debug_kernel: Kernel, value: str) -> None:
     assert run(debug_kernel, script, fs="none").split()[-1] == "3"
 
 
-def test_nwritebacks_is_busy_while_mounted(debug_kernel: Kernel) -> None:
+def test_context_comes_with_its_first_inode(debug_kernel: Kernel) -> None:
     script = """
-        mkfs.ext4 -q -F $PWB_DEV && mkdir /tmp/m && mount -t ext4 $PWB_DEV /tmp/m || exit 1
-        echo 4 > $PWB_BDI/nwritebacks && exit 1
-        cat $PWB_BDI/nwritebacks
-        umount /tmp/m && echo 4 > $PWB_BDI/nwritebacks && cat $PWB_BDI/nwritebacks
-    """
-    mounted, unmounted = run(debug_kernel, script, fs="none", contexts=3).split()[-2:]
-    assert (mounted, unmounted) == ("3", "4")
-
-
-def test_only_mounted_devices_pay_for_contexts(debug_kernel: Kernel) -> None:
-    script = """
-        name=$(basename $PWB_BDI)
-        grep -c WbCgIno /sys/kernel/debug/bdi/$name/wb_stats
-        mkfs.ext4 -q -F $PWB_DEV && mkdir -p /tmp/m && mount -t ext4 $PWB_DEV /tmp/m
-        grep -c WbCgIno /sys/kernel/debug/bdi/$name/wb_stats
+        stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats
+        grep -c ^Context $stats
+        mkfs.ext4 -q -F $PWB_DEV && mkdir -p /tmp/m && mount -t ext4 $PWB_DEV /tmp/m || exit 1
+        for i in $(seq 20); do echo data > /tmp/m/$i; done
+        grep -c ^Context $stats
         umount /tmp/m
     """
-    before, mounted = run(debug_kernel, script, fs="none", contexts=5).split()
-    assert (before, mounted) == ("1", "5")
+    before, written = run(debug_kernel, script, fs="none", contexts=5).split()
+    assert (before, written) == ("1", "5")
+
+
+def test_number_of_contexts_changes_while_mounted(debug_kernel: Kernel) -> None:
+    # No periodic writeback: what is dirty stays where it is until the flushers are told to work.
+    script = """
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        dirty() { awk '/^Context/ {gsub(":", ""); print $2 "=" $4 + $6 + $8}' \
+            /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats | tr '\n' ' '; }
+        for i in $(seq 8); do echo data > $PWB_MNT/a$i; done
+        echo 1 > $PWB_BDI/nwritebacks || exit 1
+        for i in $(seq 8); do echo data > $PWB_MNT/b$i; done
+        echo "grown: $(dirty)"
+        sync
+        for i in $(seq 8); do echo more >> $PWB_MNT/a$i; done
+        echo "synced: $(dirty)"
+    """
+    output = run(debug_kernel, script, fs="ext4", contexts=4)
+    grown, synced = (
+        {int(index): int(count) for index, count in re.findall(r"(\d+)=(\d+)", line)}
+        for line in output.splitlines()
+    )
+    assert sum(grown.values()) >= 16
+    assert all(grown[index] >= 2 for index in range(1, 4))
+    assert grown[0] >= 10, "new files go to the only context left"
+    # A sync keeps every inode where it is; they follow when a flusher writes them of its own accord.
+    assert all(synced[index] >= 1 for index in range(1, 4))
+
+
+def test_inodes_follow_the_number_of_contexts(debug_kernel: Kernel) -> None:
+    script = """
+        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats
+        echo 1 > /proc/sys/vm/dirty_expire_centisecs
+        echo 5 > /proc/sys/vm/dirty_writeback_centisecs
+        for event in attach switch resize; do echo 1 > $trace/events/writeback_ctx/wb_ctx_$event/enable; done
+        for i in $(seq 16); do echo data > $PWB_MNT/a$i; done
+        echo 1 > $PWB_BDI/nwritebacks
+        for turn in $(seq 100); do
+            for i in $(seq 16); do echo more >> $PWB_MNT/a$i; done
+            sleep 0.2
+            test $(grep -c 'wb_ctx_switch.*new_ctx=0' $trace/trace) -ge 12 && break
+        done
+        grep -c 'wb_ctx_resize.*old_nr=4 new_nr=1' $trace/trace
+        for i in $(seq 16); do echo again >> $PWB_MNT/a$i; done
+        awk '/^Context [^0]/ {left += $4 + $6 + $8} END {print left + 0}' $stats
+        grep -c 'wb_ctx_attach.*ctx=3' $trace/trace
+    """
+    resized, left, attached = map(int, run(debug_kernel, script, fs="ext4", contexts=4).split())
+    assert resized == 1
+    assert left <= 4
+    assert attached >= 4
+
+
+def test_work_events_carry_the_context(debug_kernel: Kernel) -> None:
+    script = """
+        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        for event in queue exec start done; do echo 1 > $trace/events/writeback/writeback_$event/enable; done
+        for i in $(seq 8); do echo data > $PWB_MNT/a$i; done
+        sync
+        for event in queue exec start done; do
+            contexts=$(grep -o "writeback_$event:.* ctx=[0-9]*" $trace/trace | grep -o 'ctx=.*' | sort -u)
+            echo $event $contexts
+        done
+    """
+    lines = run(debug_kernel, script, fs="ext4", contexts=2).splitlines()
+    assert [line.split() for line in lines] == [
+        [event, "ctx=0", "ctx=1"] for event in ("queue", "exec", "start", "done")
+    ]
+
+
+def test_f2fs_deals_its_inodes_out_in_turn(debug_kernel: Kernel) -> None:
+    script = """
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        for i in 1 2 3 4; do : > $PWB_MNT/$i; done
+        for i in 1 2 3 4; do dd if=/dev/zero of=$PWB_MNT/$i bs=64k count=1 conv=notrunc 2>/dev/null; done
+        awk '/^Context/ {print $4 + $6 + $8}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats
+    """
+    first, second = map(int, run(debug_kernel, script, fs="f2fs", contexts=2).split())
+    assert min(first, second) >= 2
 
 
 def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
@@ -110,23 +194,60 @@ def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("fs", FILESYSTEMS)
-def test_cgroups_write_back_in_every_context(debug_kernel: Kernel, fs: str) -> None:
-    # Groups come, write through all contexts, and go; their writebacks must not outlive them.
+def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
+    # Groups come, write through all contexts, are killed and removed; a writeback that outlives its group
+    # would keep the group's memory controller dying for ever.
     script = """
+        stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/wb_stats
         cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control
-        for round in 1 2 3; do
+        echo before $(grep -c WbCgIno $stats)
+        for round in $(seq 8); do
             mkdir group
             (echo 0 > group/cgroup.procs
-             for i in $(seq 16); do dd if=/dev/zero of=$PWB_MNT/r$round-$i bs=64k count=4 2>/dev/null; done)
-            rm -f $PWB_MNT/r$((round - 1))-*
-            sync
+             for i in $(seq 16); do dd if=/dev/zero of=$PWB_MNT/r$round-$i bs=64k count=4 2>/dev/null; done
+             test $round -gt 2 || sync
+             exec sleep 100) &
+            test $round -gt 4 || echo $(($round % 8 + 1)) > $PWB_BDI/nwritebacks
+            until test -e $PWB_MNT/r$round-16; do sleep 0.05; done
+            test $round = 2 && echo during $(grep -c WbCgIno $stats)
+            echo 1 > group/cgroup.kill
+            wait
             rmdir group
         done
         rm -f $PWB_MNT/r*
-        sync
-        echo 3 > /proc/sys/vm/drop_caches
+        for turn in $(seq 50); do
+            sync
+            echo 3 > /proc/sys/vm/drop_caches
+            grep -qx 'nr_dying_descendants 0' cgroup.stat && break
+            sleep 0.1
+        done
+        grep nr_dying cgroup.stat
+        echo after $(grep -c WbCgIno $stats)
+        echo contexts $(grep -c ^Context $(dirname $stats)/stats)
     """
-    run(debug_kernel, script, fs=fs, contexts=4)
+    output = run(debug_kernel, script, fs=fs, contexts=4)
+    counted = dict(
+        re.findall(r"^(before|during|after|contexts|nr_dying_descendants) (\d+)$", output, re.MULTILINE)
+    )
+    assert int(counted["during"]) > int(counted["before"])
+    assert counted["after"] == counted["contexts"], "one root writeback per context, no others"
+    # F2FS keeps pages of its own inodes that were charged to a group, in stock Linux too.
+    assert int(counted["nr_dying_descendants"]) <= (fs == "f2fs")
+
+
+@pytest.mark.parametrize("contexts", [1, 8])
+def test_cgroups_keep_their_io_limits(parallel_kernel: Kernel, contexts: int) -> None:
+    # What reached the device for a group never exceeds what its limit allows for the time that passed.
+    output = io.StringIO()
+    result = guest.run(
+        parallel_kernel.path,
+        [sys.executable, str(HERE / "iolimits.py")],
+        fs="ext4",
+        settings={"nwritebacks": str(contexts)},
+        timeout_s=120,
+        stream=output,
+    )
+    assert result.status == 0, output.getvalue()
 
 
 def test_device_goes_away_below_dirty_files(debug_kernel: Kernel) -> None:

@@ -11,15 +11,20 @@
  * memcg and device. They live in the bdi_writeback of context 0, which the
  * others of the same memcg reach through their ->throttle.
  *
+ * The number of contexts changes at any time. An inode follows when a flusher
+ * is done with it for the moment, see inode_follow_wb_ctx(). It then still
+ * counts at the same throttle, so nothing but its place in the lists changes.
+ *
  * Lock order, outermost first:
  *
  *	sb->s_umount
- *	  bdi->wb_ctx_mutex		contexts come, go or are all being synced
- *	    ctx->wb_switch_rwsem	several at once only under wb_ctx_mutex,
- *					and in the order of the index
- *	      wb->list_lock
- *	        inode->i_lock
- *	        throttle->dirty_lock	leaf
+ *	  ctx->wb_switch_rwsem		of context 0 before that of others; a
+ *					flusher only tries, with list_lock held
+ *	    wb->list_lock		one at a time but in process_inode_switch_wbs()
+ *	      inode->i_lock
+ *	        mapping->i_pages	interrupts off
+ *	          bdi->wb_ctx_lock	leaf: contexts appear
+ *	          throttle->dirty_lock	leaf
  */
 #ifndef _LINUX_BDI_WRITEBACK_CTX_H
 #define _LINUX_BDI_WRITEBACK_CTX_H
@@ -38,8 +43,10 @@ struct super_block;
  * @wb: writeback of the root cgroup, and of everything without a cgroup
  * @wb_list: @wb and the cgroup writebacks of this context, RCU on the read side
  * @cgwb_tree: cgroup writebacks keyed by memcg id; cgwb_lock and RCU
- * @wb_switch_rwsem: no inode leaves or joins a cgroup writeback while syncing
+ * @wb_switch_rwsem: no inode leaves a writeback of this context while syncing
  * @wb_waitq: where the issuer of a work item waits for it
+ * @syncing: @wb_switch_rwsem is held for writing, together with that of
+ *	context 0, which protects this
  *
  * A context lives as long as its BDI. Only context 0 exists from the start.
  */
@@ -50,9 +57,10 @@ struct bdi_writeback_ctx {
 	struct list_head wb_list;
 #ifdef CONFIG_CGROUP_WRITEBACK
 	struct radix_tree_root cgwb_tree;
-	struct rw_semaphore wb_switch_rwsem;
 #endif
+	struct rw_semaphore wb_switch_rwsem;
 	wait_queue_head_t wb_waitq;
+	bool syncing;
 };
 
 /*
@@ -69,9 +77,13 @@ void bdi_free_wb_ctx(struct backing_dev_info *bdi);
 void bdi_shutdown_wb_ctx(struct backing_dev_info *bdi);
 
 void sb_enable_wb_ctx(struct super_block *sb);
-void sb_disable_wb_ctx(struct super_block *sb);
 
 struct bdi_writeback_ctx *fetch_bdi_writeback_ctx(struct inode *inode);
+struct bdi_writeback_ctx *inode_wb_ctx(struct inode *inode);
+bool inode_has_left_wb_ctx(struct inode *inode);
+void inode_attach_root_wb(struct inode *inode);
+struct bdi_writeback *wb_get_sibling(struct bdi_writeback *wb,
+				     struct bdi_writeback_ctx *ctx);
 struct bdi_writeback *bdi_next_wb_rcu(struct backing_dev_info *bdi,
 				      struct bdi_writeback *wb);
 
@@ -87,15 +99,8 @@ struct bdi_writeback *throttled_wb_rcu(struct bdi_writeback *throttle,
 bool throttle_writeback_in_progress(struct bdi_writeback *throttle);
 void throttle_start_background_writeback(struct bdi_writeback *throttle);
 
-#ifdef CONFIG_CGROUP_WRITEBACK
 void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi);
 void bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi);
-#else
-static inline void
-bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi) { }
-static inline void
-bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi) { }
-#endif
 
 /**
  * wb_ctx_index - context of an inode number
@@ -112,15 +117,20 @@ static inline unsigned int wb_ctx_index(u64 ino, unsigned int nr_wb_ctx)
 /**
  * bdi_wb_ctx - context of a BDI by its index
  * @bdi: BDI of interest
- * @index: from 0 to bdi->nr_created_wb_ctx - 1
+ * @index: from 0 to bdi->end_wb_ctx - 1, or, for a BDI with a filesystem that
+ *	has enabled contexts, to bdi->max_wb_ctx - 1
  *
- * Return: the context; it stays valid for as long as @bdi does.
+ * Return: the context, %NULL if it does not exist yet. Context 0 always does.
+ * A context stays valid for as long as @bdi does.
  */
 static inline struct bdi_writeback_ctx *
 bdi_wb_ctx(const struct backing_dev_info *bdi, unsigned int index)
 {
 	/* pairs with the release in bdi_grow_wb_ctx_arr() */
-	return smp_load_acquire(&bdi->wb_ctx_arr)[index];
+	struct bdi_writeback_ctx **arr = smp_load_acquire(&bdi->wb_ctx_arr);
+
+	/* pairs with the release in bdi_create_wb_ctx() */
+	return smp_load_acquire(&arr[index]);
 }
 
 /**
@@ -146,7 +156,8 @@ bdi_root_wb(const struct backing_dev_info *bdi)
  */
 static inline bool sb_has_parallel_writeback(const struct super_block *sb)
 {
-	return (sb->s_iflags & SB_I_WB_CTX) && sb->s_bdi->nr_wb_ctx > 1;
+	return (sb->s_iflags & SB_I_WB_CTX) &&
+	       READ_ONCE(sb->s_bdi->nr_wb_ctx) > 1;
 }
 
 /**
@@ -161,12 +172,14 @@ bdi_next_wb_ctx(const struct backing_dev_info *bdi,
 		const struct bdi_writeback_ctx *ctx)
 {
 	unsigned int index = ctx ? ctx->index + 1 : 0;
+	/* pairs with the release in bdi_create_wb_ctx() */
+	unsigned int end = smp_load_acquire(&bdi->end_wb_ctx);
+	struct bdi_writeback_ctx *next = NULL;
 
-	/* pairs with the release in bdi_create_missing_wb_ctx() */
-	if (index >= smp_load_acquire(&bdi->nr_created_wb_ctx))
-		return NULL;
+	while (!next && index < end)
+		next = bdi_wb_ctx(bdi, index++);
 
-	return bdi_wb_ctx(bdi, index);
+	return next;
 }
 
 #endif	/* _LINUX_BDI_WRITEBACK_CTX_H */

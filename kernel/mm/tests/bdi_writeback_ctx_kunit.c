@@ -3,7 +3,7 @@
  * KUnit tests of the writeback contexts: arithmetic, lifetime, accounting.
  *
  * The filesystem is a bare super_block: the contexts look at nothing of it but
- * its BDI and its flags.
+ * its BDI, its flags and its operations.
  */
 
 #include <kunit/resource.h>
@@ -27,10 +27,12 @@ static void put_bdi(void *bdi)
 
 static int wb_ctx_test_init(struct kunit *test)
 {
+	static const struct super_operations no_operations;
 	struct wb_ctx_fixture *fixture;
 
 	fixture = kunit_kzalloc(test, sizeof(*fixture), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, fixture);
+	fixture->sb.s_op = &no_operations;
 	fixture->bdi = bdi_alloc(NUMA_NO_NODE);
 	KUNIT_ASSERT_NOT_NULL(test, fixture->bdi);
 	KUNIT_ASSERT_EQ(test, 0,
@@ -49,7 +51,15 @@ static int set_nwritebacks(struct wb_ctx_fixture *fixture, const char *text)
 					  text, strlen(text));
 }
 
-/* mount with @nr contexts */
+static struct bdi_writeback_ctx *fetch(struct kunit *test, u64 ino)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+
+	fixture->inode.i_ino = ino;
+	return fetch_bdi_writeback_ctx(&fixture->inode);
+}
+
+/* mount with @nr contexts, and let all of them come */
 static void enable(struct kunit *test, int nr)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
@@ -57,7 +67,19 @@ static void enable(struct kunit *test, int nr)
 	fixture->bdi->max_wb_ctx = 16;
 	fixture->bdi->nr_wb_ctx = nr;
 	sb_enable_wb_ctx(&fixture->sb);
-	KUNIT_ASSERT_EQ(test, nr, fixture->bdi->nr_wb_ctx);
+	for (int i = 0; i < nr; i++)
+		KUNIT_ASSERT_EQ(test, i, fetch(test, i)->index);
+}
+
+static unsigned int count_contexts(struct backing_dev_info *bdi)
+{
+	struct bdi_writeback_ctx *ctx;
+	unsigned int count = 0;
+
+	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
+	     ctx = bdi_next_wb_ctx(bdi, ctx))
+		count++;
+	return count;
 }
 
 static void index_is_in_range_and_even(struct kunit *test)
@@ -82,21 +104,37 @@ static void new_bdi_has_one_context(struct kunit *test)
 	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
 
 	KUNIT_EXPECT_EQ(test, 1, fixture->bdi->nr_wb_ctx);
-	KUNIT_EXPECT_EQ(test, 1, fixture->bdi->nr_created_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 1, count_contexts(fixture->bdi));
 	KUNIT_EXPECT_PTR_EQ(test, root, root->throttle);
 	KUNIT_EXPECT_TRUE(test, root->root);
 }
 
-static void block_device_gets_one_context_per_cpu_when_mounted(struct kunit *test)
+static void block_device_gets_one_context_per_cpu(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
 
 	bdi_enable_wb_ctx(fixture->bdi);
 	KUNIT_EXPECT_EQ(test, num_online_cpus(), fixture->bdi->nr_wb_ctx);
-	KUNIT_EXPECT_EQ(test, 1, fixture->bdi->nr_created_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 4 * num_possible_cpus(), fixture->bdi->max_wb_ctx);
+}
 
+static void context_comes_with_its_first_inode(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback_ctx *ctx;
+
+	fixture->bdi->max_wb_ctx = 16;
+	fixture->bdi->nr_wb_ctx = 8;
 	sb_enable_wb_ctx(&fixture->sb);
-	KUNIT_EXPECT_EQ(test, num_online_cpus(), fixture->bdi->nr_created_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 1, count_contexts(fixture->bdi));
+
+	ctx = fetch(test, 5);
+	KUNIT_EXPECT_EQ(test, 5, ctx->index);
+	KUNIT_EXPECT_EQ(test, 2, count_contexts(fixture->bdi));
+	KUNIT_EXPECT_PTR_EQ(test, ctx, fetch(test, 13));
+	KUNIT_EXPECT_EQ(test, 2, count_contexts(fixture->bdi));
+	KUNIT_EXPECT_EQ(test, 3, fetch(test, 3)->index);
+	KUNIT_EXPECT_EQ(test, 3, count_contexts(fixture->bdi));
 }
 
 static void contexts_share_the_throttle(struct kunit *test)
@@ -120,48 +158,64 @@ static void contexts_share_the_throttle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 15, wb_stat_sum(root, WB_DIRTIED));
 }
 
-static void inode_keeps_its_context(struct kunit *test)
+static void filesystem_that_does_not_ask_has_one_context(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
 
-	fixture->inode.i_ino = 7;
-	KUNIT_EXPECT_EQ(test, 0, fetch_bdi_writeback_ctx(&fixture->inode)->index);
-
-	enable(test, 4);
-	KUNIT_EXPECT_EQ(test, 3, fetch_bdi_writeback_ctx(&fixture->inode)->index);
-	KUNIT_EXPECT_EQ(test, -EBUSY, set_nwritebacks(fixture, "2"));
-	KUNIT_EXPECT_EQ(test, 3, fetch_bdi_writeback_ctx(&fixture->inode)->index);
+	bdi_enable_wb_ctx(fixture->bdi);
+	KUNIT_EXPECT_EQ(test, 0, fetch(test, 7)->index);
+	KUNIT_EXPECT_EQ(test, 1, count_contexts(fixture->bdi));
 }
 
-static void contexts_outlive_a_mount(struct kunit *test)
+static void new_number_counts_at_once(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
 	struct bdi_writeback_ctx *last;
 
 	enable(test, 4);
-	last = bdi_wb_ctx(fixture->bdi, 3);
-	sb_disable_wb_ctx(&fixture->sb);
+	last = fetch(test, 7);
+	fixture->inode.i_wb = &last->wb;
+	KUNIT_EXPECT_FALSE(test, inode_has_left_wb_ctx(&fixture->inode));
+
 	KUNIT_EXPECT_EQ(test, 2, set_nwritebacks(fixture, "2\n"));
+	KUNIT_EXPECT_TRUE(test, inode_has_left_wb_ctx(&fixture->inode));
+	KUNIT_EXPECT_PTR_EQ(test, last, inode_wb_ctx(&fixture->inode));
+	KUNIT_EXPECT_EQ(test, 1, fetch(test, 7)->index);
+	KUNIT_EXPECT_EQ(test, 4, count_contexts(fixture->bdi));
 
-	sb_enable_wb_ctx(&fixture->sb);
-	KUNIT_EXPECT_EQ(test, 2, fixture->bdi->nr_wb_ctx);
-	KUNIT_EXPECT_EQ(test, 4, fixture->bdi->nr_created_wb_ctx);
-	sb_disable_wb_ctx(&fixture->sb);
-
-	enable(test, 9);
-	KUNIT_EXPECT_EQ(test, 9, fixture->bdi->nr_created_wb_ctx);
-	KUNIT_EXPECT_PTR_EQ(test, last, bdi_wb_ctx(fixture->bdi, 3));
+	KUNIT_EXPECT_EQ(test, 1, set_nwritebacks(fixture, "8"));
+	KUNIT_EXPECT_EQ(test, 7, fetch(test, 7)->index);
+	KUNIT_EXPECT_PTR_EQ(test, last, fetch(test, 3));
 }
 
-static void second_enable_counts_once(struct kunit *test)
+static void sibling_has_the_same_throttle(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback other = { .root = true };
+	struct bdi_writeback_ctx *ctx;
+
+	enable(test, 3);
+	ctx = fetch(test, 2);
+	KUNIT_EXPECT_PTR_EQ(test, &ctx->wb,
+			    wb_get_sibling(bdi_root_wb(fixture->bdi), ctx));
+	KUNIT_EXPECT_NULL(test, wb_get_sibling(&other, ctx));
+}
+
+static void sync_skips_a_context_that_came_after_it(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback_ctx *old, *new;
 
 	enable(test, 2);
-	sb_enable_wb_ctx(&fixture->sb);
-	KUNIT_EXPECT_EQ(test, -EBUSY, set_nwritebacks(fixture, "3"));
-	sb_disable_wb_ctx(&fixture->sb);
-	KUNIT_EXPECT_EQ(test, 1, set_nwritebacks(fixture, "3"));
+	old = fetch(test, 1);
+	bdi_down_write_wb_switch_rwsem(fixture->bdi);
+	KUNIT_ASSERT_EQ(test, 1, set_nwritebacks(fixture, "8"));
+	new = fetch(test, 5);
+	KUNIT_EXPECT_EQ(test, 0, down_read_trylock(&old->wb_switch_rwsem));
+	bdi_up_write_wb_switch_rwsem(fixture->bdi);
+
+	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(&old->wb_switch_rwsem));
+	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(&new->wb_switch_rwsem));
 }
 
 static void bad_nwritebacks_changes_nothing(struct kunit *test)
@@ -261,11 +315,13 @@ static void registration_reaches_every_context(struct kunit *test)
 static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(index_is_in_range_and_even),
 	KUNIT_CASE(new_bdi_has_one_context),
-	KUNIT_CASE(block_device_gets_one_context_per_cpu_when_mounted),
+	KUNIT_CASE(block_device_gets_one_context_per_cpu),
+	KUNIT_CASE(context_comes_with_its_first_inode),
 	KUNIT_CASE(contexts_share_the_throttle),
-	KUNIT_CASE(inode_keeps_its_context),
-	KUNIT_CASE(contexts_outlive_a_mount),
-	KUNIT_CASE(second_enable_counts_once),
+	KUNIT_CASE(filesystem_that_does_not_ask_has_one_context),
+	KUNIT_CASE(new_number_counts_at_once),
+	KUNIT_CASE(sibling_has_the_same_throttle),
+	KUNIT_CASE(sync_skips_a_context_that_came_after_it),
 	KUNIT_CASE(bad_nwritebacks_changes_nothing),
 	KUNIT_CASE(bandwidth_counts_once_for_all_contexts),
 	KUNIT_CASE(throttle_sees_a_sleeping_flusher),

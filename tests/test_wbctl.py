@@ -1,0 +1,580 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tools/wbctl, compiled for a made-up sysfs: what it prints, what it writes and how it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.paths import REPO
+
+SOURCES = REPO / "tools" / "wbctl"
+
+STATS = """\
+BdiWriteback:           12 kB
+b_dirty:                 9
+bdi_list:                1
+state:                   1
+"""
+
+DISK = {
+    "device": "nullb0",
+    "bdi": "252:0",
+    "nwritebacks": 2,
+    "contexts": [
+        {
+            "index": 0,
+            "dirty": 3,
+            "io": 1,
+            "more_io": 0,
+            "dirty_time": 0,
+            "flushed_kib": 1234,
+            "running": True,
+        },
+        {
+            "index": 1,
+            "dirty": 0,
+            "io": 0,
+            "more_io": 2,
+            "dirty_time": 5,
+            "flushed_kib": 77,
+            "running": False,
+        },
+    ],
+}
+
+
+def context(
+    index: int, *, dirty: int = 0, io: int = 0, more_io: int = 0, time: int = 0, kib: int = 0, run: int = 0
+) -> str:
+    lists = f"b_dirty {dirty} b_io {io} b_more_io {more_io} b_dirty_time {time}"
+    return f"Context {index}: {lists} flushed {kib} kB running {run}\n"
+
+
+CONTEXTS = context(0, dirty=3, io=1, kib=1234, run=1) + context(1, more_io=2, time=5, kib=77)
+
+
+class Machine:
+    """A made-up /sys and /dev, and the wbctl that looks at them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.sys = root / "sys"
+        self.dev = root / "dev"
+        self.debugfs = self.sys / "kernel" / "debug"
+
+    def make(self) -> None:
+        shutil.copytree(SOURCES, self.root / "wbctl", ignore=shutil.ignore_patterns("wbctl"))
+        roots = f"""-DSYSFS_ROOT='"{self.sys}"' -DDEV_ROOT='"{self.dev}"'"""
+        arguments = [f"CPPFLAGS={roots}", "CFLAGS=-O2 -Werror", f"DESTDIR={self.root}", "PREFIX=/usr"]
+        subprocess.run(
+            ["make", "--silent", "-C", str(self.root / "wbctl"), *arguments, "install"], check=True
+        )
+
+    def reset(self) -> None:
+        for tree in self.sys, self.dev:
+            shutil.rmtree(tree, ignore_errors=True)
+        for folder in "class/bdi", "class/block", "dev/block", "block", "kernel/debug/bdi":
+            (self.sys / folder).mkdir(parents=True)
+        self.dev.mkdir()
+
+    def add_block(self, number: str, place: str) -> Path:
+        folder = self.sys / "block" / place
+        folder.mkdir(parents=True)
+        (folder / "dev").write_text(f"{number}\n")
+        (self.sys / "dev" / "block" / number).symlink_to(folder)
+        (self.sys / "class" / "block" / folder.name).symlink_to(folder)
+        node = self.dev / folder.name.replace("!", "/")
+        node.parent.mkdir(exist_ok=True)
+        node.touch()
+        return folder
+
+    def add_bdi(self, number: str, nwritebacks: int = 1, contexts: str = context(0)) -> None:
+        self.nwritebacks(number).parent.mkdir()
+        self.nwritebacks(number).write_text(f"{nwritebacks}\n")
+        self.stats(number).parent.mkdir()
+        self.stats(number).write_text(STATS + contexts)
+
+    def nwritebacks(self, number: str = "252:0") -> Path:
+        return self.sys / "class" / "bdi" / number / "nwritebacks"
+
+    def stats(self, number: str = "252:0") -> Path:
+        return self.debugfs / "bdi" / number / "stats"
+
+    def command(self, *arguments: str) -> list[str]:
+        return [str(self.root / "usr" / "sbin" / "wbctl"), *arguments]
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def json(self, *arguments: str) -> Any:
+        [line] = self.run("contexts", "--json", *arguments).splitlines()
+        return json.loads(line)
+
+    def fails(self, *arguments: str, prefix: tuple[str, ...] = ()) -> str:
+        done = subprocess.run(
+            [*prefix, *self.command(*arguments)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        [sentence] = done.stderr.splitlines()
+        assert sentence.startswith("wbctl: ")
+        return sentence.removeprefix("wbctl: ").replace(str(self.root), "")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    machine = Machine(tmp_path_factory.mktemp("wbctl"))
+    machine.make()
+    return machine
+
+
+@pytest.fixture
+def machine(built: Machine) -> Machine:
+    """A machine with the disk nullb0, its partition, and two contexts."""
+    built.reset()
+    disk = built.add_block("252:0", "nullb0")
+    built.add_block("259:1", "nullb0/nullb0p1")
+    (disk / "nullb0p1" / "partition").write_text("1\n")
+    built.add_bdi("252:0", 2, CONTEXTS)
+    return built
+
+
+NO_RIGHTS = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else ()
+
+
+# what is shown
+
+
+def test_table(machine: Machine) -> None:
+    assert machine.run("contexts") == (
+        "nullb0 (252:0): nwritebacks 2\n"
+        "context    dirty       io  more_io  dirty_time    flushed KiB  running\n"
+        "      0        3        1        0           0           1234      yes\n"
+        "      1        0        0        2           5             77       no\n"
+    )
+
+
+def test_json(machine: Machine) -> None:
+    assert machine.json() == [DISK]
+
+
+def test_keys_may_come_in_any_order(machine: Machine) -> None:
+    machine.stats().write_text(
+        "Context 0: new 4 running 1 flushed 8 kB b_dirty_time 4 b_more_io 3 b_io 2 b_dirty 1\n"
+    )
+    [disk] = machine.json()
+    assert disk["contexts"] == [
+        {
+            "index": 0,
+            "dirty": 1,
+            "io": 2,
+            "more_io": 3,
+            "dirty_time": 4,
+            "flushed_kib": 8,
+            "running": True,
+        }
+    ]
+
+
+def test_contexts_that_do_not_exist_are_left_out(machine: Machine) -> None:
+    machine.stats().write_text(context(0) + context(3, dirty=1))
+    [disk] = machine.json()
+    assert [entry["index"] for entry in disk["contexts"]] == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("inodes", "mark"),
+    [
+        ({"dirty": 1}, "draining"),
+        ({"io": 1}, "draining"),
+        ({"more_io": 1}, "draining"),
+        ({"time": 1}, "draining"),
+        ({"kib": 9}, "idle"),
+    ],
+)
+def test_a_context_without_new_inodes_is_marked(machine: Machine, inodes: dict[str, int], mark: str) -> None:
+    machine.stats().write_text(context(0) + context(1) + context(2, **inodes))
+    rows = machine.run("contexts").splitlines()[2:]
+    assert [row.split()[7:] for row in rows] == [[], [], [mark]]
+
+
+@pytest.mark.parametrize(
+    "argument", ["252:0", "nullb0", "{dev}/nullb0", "259:1", "nullb0p1", "{dev}/nullb0p1"]
+)
+def test_names_of_a_device(machine: Machine, argument: str) -> None:
+    machine.add_bdi("7:0")
+    assert machine.json(argument.format(dev=machine.dev)) == [DISK]
+
+
+def test_a_path_means_the_device_of_its_filesystem(machine: Machine, tmp_path: Path) -> None:
+    device = os.stat(tmp_path).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    machine.add_bdi(number)
+    (tmp_path / "file").touch()
+    for path in tmp_path, tmp_path / "file":
+        [found] = machine.json(str(path))
+        assert found["bdi"] == found["device"] == number
+
+
+def test_a_block_device_below_any_name(machine: Machine, tmp_path: Path) -> None:
+    node = next((entry for entry in Path("/dev").iterdir() if entry.is_block_device()), None)
+    if node is None:
+        pytest.skip("/dev has no block device")
+    device = node.stat().st_rdev
+    machine.add_bdi(f"{os.major(device)}:{os.minor(device)}")
+    (tmp_path / "link").symlink_to(node)
+    [found] = machine.json(str(tmp_path / "link"))
+    assert found["bdi"] == f"{os.major(device)}:{os.minor(device)}"
+
+
+def test_all_devices_in_the_order_of_their_numbers(machine: Machine) -> None:
+    machine.add_bdi("7:0")
+    machine.add_block("104:0", "cciss!c0d0")
+    machine.add_bdi("104:0")
+    for other in "btrfs-1", "8:1-fuseblk":
+        machine.add_bdi(other)
+    assert [disk["device"] for disk in machine.json()] == ["7:0", "cciss/c0d0", "nullb0"]
+    headers = [line for line in machine.run("contexts").splitlines() if "nwritebacks" in line]
+    assert headers == [
+        "7:0 (7:0): nwritebacks 1",
+        "cciss/c0d0 (104:0): nwritebacks 1",
+        "nullb0 (252:0): nwritebacks 2",
+    ]
+
+
+def test_a_device_is_shown_once(machine: Machine) -> None:
+    assert machine.json("nullb0", "nullb0p1") == [DISK]
+
+
+def test_a_device_without_statistics_is_on_its_way_out(machine: Machine) -> None:
+    machine.add_bdi("7:0")
+    machine.stats("7:0").unlink()
+    assert machine.json() == [DISK]
+
+
+def test_odd_names_leave_json_intact(machine: Machine) -> None:
+    machine.add_block("252:1", 'we"ird\\')
+    machine.add_bdi("252:1")
+    [disk] = machine.json("252:1")
+    assert disk["device"] == "we?ird?"
+
+
+# --watch
+
+
+@pytest.fixture
+def watch(machine: Machine) -> Iterator[subprocess.Popen[str]]:
+    command = machine.command("contexts", "--json", "--watch=0.05", "nullb0")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    ) as process:
+        yield process
+        process.terminate()
+
+
+def next_context(watch: subprocess.Popen[str]) -> Any:
+    assert watch.stdout is not None
+    [disk] = json.loads(watch.stdout.readline())
+    return disk["contexts"][0]
+
+
+def replace(stats: Path, contexts: str) -> None:
+    (stats.parent / "new").write_text(contexts)
+    (stats.parent / "new").replace(stats)
+
+
+def test_watch_shows_a_rate(machine: Machine, watch: subprocess.Popen[str]) -> None:
+    assert next_context(watch)["flushed_kib_per_s"] is None
+    assert next_context(watch)["flushed_kib_per_s"] == 0
+    replace(machine.stats(), context(0, kib=2258))
+    while (now := next_context(watch))["flushed_kib"] == 1234:
+        pass
+    assert 0 < now["flushed_kib_per_s"] <= 1024 / 0.05
+
+
+def test_watch_knows_no_rate_when_the_counter_falls(machine: Machine, watch: subprocess.Popen[str]) -> None:
+    next_context(watch)
+    replace(machine.stats(), context(0, kib=1))
+    while (now := next_context(watch))["flushed_kib"] == 1234:
+        pass
+    assert now["flushed_kib_per_s"] is None
+
+
+def test_watch_ends_with_its_device(machine: Machine, watch: subprocess.Popen[str]) -> None:
+    next_context(watch)
+    shutil.rmtree(machine.nwritebacks().parent)
+    assert watch.wait(timeout=60) == 1
+    assert watch.stderr is not None
+    assert watch.stderr.read() == "wbctl: the device 252:0 is gone: attach it again\n"
+
+
+def test_watch_shows_devices_that_come_and_go(machine: Machine) -> None:
+    with subprocess.Popen(
+        machine.command("contexts", "--json", "--watch=0.05"), stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert len(json.loads(process.stdout.readline())) == 1
+        machine.add_bdi("7:0")
+        while len(json.loads(process.stdout.readline())) == 1:
+            pass
+        shutil.rmtree(machine.nwritebacks("7:0").parent)
+        while len(json.loads(process.stdout.readline())) == 2:
+            pass
+        process.terminate()
+
+
+def test_watch_in_a_table(machine: Machine) -> None:
+    with subprocess.Popen(
+        machine.command("contexts", "--watch=0.05"), stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(9)]
+        process.terminate()
+    assert "flushed KiB/s" in lines[1]
+    assert [lines[2].split()[5], lines[7].split()[5]] == ["-", "0"]
+    assert lines[4] == "\n"
+
+
+def test_watch_clears_a_terminal(machine: Machine) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(machine.command("contexts", "--watch=0.05"), stdout=theirs) as process:
+        os.close(theirs)
+        text = os.read(ours, 8)
+        process.terminate()
+    os.close(ours)
+    assert text.startswith(b"\x1b[H\x1b[2J")
+
+
+# set
+
+
+@pytest.mark.parametrize("argument", ["252:0", "nullb0", "{dev}/nullb0p1"])
+def test_set_writes_the_value(machine: Machine, argument: str) -> None:
+    assert machine.run("set", argument.format(dev=machine.dev), "contexts=4") == ""
+    assert machine.nwritebacks().read_text() == "4"
+
+
+@pytest.mark.parametrize("value", ["", "0", "00", "-1", "+1", "two", "2 ", " 2", "0x2", "1.5"])
+def test_set_refuses_what_is_no_number(machine: Machine, value: str) -> None:
+    assert machine.fails("set", "nullb0", f"contexts={value}") == (
+        f"'contexts={value}' is out of range: expected 1 to 4 times the possible CPUs, as in contexts=2"
+    )
+    assert machine.nwritebacks().read_text() == "2\n"
+
+
+def refuse(machine: Machine, number: str) -> None:
+    """The kernel refuses an adjustment of 5000 as it refuses too many contexts."""
+    machine.nwritebacks(number).unlink()
+    machine.nwritebacks(number).symlink_to("/proc/self/oom_score_adj")
+
+
+def test_set_says_what_the_kernel_accepts(machine: Machine) -> None:
+    refuse(machine, "252:0")
+    assert machine.fails("set", "nullb0", "contexts=5000") == (
+        "'contexts=5000' is out of range: expected 1 to 4 times the possible CPUs, as in contexts=2"
+    )
+
+
+def test_set_without_a_block_device_takes_1_only(machine: Machine) -> None:
+    machine.add_bdi("0:52")
+    refuse(machine, "0:52")
+    assert machine.fails("set", "0:52", "contexts=5000") == (
+        "'contexts=5000' is out of range: expected contexts=1, as 0:52 is no block device"
+    )
+
+
+def test_set_without_the_right(machine: Machine) -> None:
+    machine.nwritebacks().chmod(0o444)
+    assert machine.fails("set", "nullb0", "contexts=2", prefix=NO_RIGHTS) == (
+        "cannot write /sys/class/bdi/252:0/nwritebacks (Permission denied): run wbctl as root"
+    )
+
+
+def test_set_where_nothing_can_be_written(machine: Machine) -> None:
+    machine.nwritebacks().unlink()
+    machine.nwritebacks().symlink_to("/dev/full")
+    assert machine.fails("set", "nullb0", "contexts=2") == (
+        "cannot write /sys/class/bdi/252:0/nwritebacks (No space left on device): "
+        "attach the device, and mount sysfs writable"
+    )
+
+
+# what goes wrong
+
+
+@pytest.mark.parametrize("command", [("contexts", "{}"), ("set", "{}", "contexts=2")])
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("", "a device is an empty string: give /dev/NAME, NAME, MAJ:MIN or a path"),
+        (
+            "sdx",
+            "'sdx' is neither a block device nor a file (No such file or directory): "
+            "give /dev/NAME, NAME, MAJ:MIN or a path",
+        ),
+        (
+            "/dev/null/x",
+            "'/dev/null/x' is neither a block device nor a file (Not a directory): "
+            "give /dev/NAME, NAME, MAJ:MIN or a path",
+        ),
+        ("8:99", "there is no block device '8:99': give one that 'lsblk -o NAME,MAJ:MIN' lists"),
+    ],
+)
+def test_no_such_device(machine: Machine, command: tuple[str, ...], argument: str, sentence: str) -> None:
+    assert machine.fails(*(word.format(argument) for word in command)) == sentence
+
+
+def test_a_name_that_is_too_long(machine: Machine) -> None:
+    for name in "x" * 5000, f"{machine.dev}/{'x' * 5000}":
+        assert "is neither a block device nor a file (File name too long)" in machine.fails("contexts", name)
+    assert "neither" in machine.fails("contexts", "1" * 30 + ":0")
+
+
+def test_a_filesystem_without_a_device(machine: Machine) -> None:
+    device = os.stat("/proc").st_dev
+    assert machine.fails("contexts", "/proc") == (
+        f"the filesystem of '/proc' ({os.major(device)}:{os.minor(device)}) is not on a block device: "
+        "name the device"
+    )
+
+
+def test_a_partition_without_a_disk(machine: Machine) -> None:
+    (machine.sys / "block" / "nullb0" / "dev").unlink()
+    assert machine.fails("contexts", "nullb0p1") == (
+        "the partition 'nullb0p1' has no disk: give the disk itself"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [("contexts",), ("contexts", "nullb0"), ("set", "nullb0", "contexts=2")]
+)
+def test_a_kernel_without_contexts(machine: Machine, arguments: tuple[str, ...]) -> None:
+    machine.nwritebacks().unlink()
+    assert machine.fails(*arguments) == (
+        "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
+    )
+
+
+def test_no_device_and_no_sysfs(machine: Machine) -> None:
+    shutil.rmtree(machine.nwritebacks().parent)
+    assert machine.fails("contexts") == "there is no device in /sys/class/bdi: attach one"
+    shutil.rmtree(machine.sys)
+    assert machine.fails("contexts") == (
+        "cannot list /sys/class/bdi (No such file or directory): mount sysfs"
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("nullb0",), ("--json",), ("--watch",)])
+def test_debugfs_is_not_mounted(machine: Machine, arguments: tuple[str, ...]) -> None:
+    shutil.rmtree(machine.debugfs / "bdi")
+    assert machine.fails("contexts", *arguments) == (
+        "debugfs is not mounted: run 'mount -t debugfs none /sys/kernel/debug' as root"
+    )
+
+
+def test_debugfs_is_not_readable(machine: Machine) -> None:
+    machine.debugfs.chmod(0)
+    try:
+        sentence = machine.fails("contexts", prefix=NO_RIGHTS)
+    finally:
+        machine.debugfs.chmod(0o700)
+    assert sentence == (
+        "cannot read /sys/kernel/debug/bdi/252:0/stats in debugfs (Permission denied): run wbctl as root"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Context 0: b_dirty 3",
+        "Context x: b_dirty 3",
+        context(0).replace("b_io 0", "b_io x").rstrip("\n"),
+        context(70000).rstrip("\n"),
+    ],
+)
+def test_statistics_of_another_kernel(machine: Machine, line: str) -> None:
+    machine.stats().write_text(STATS + context(0) + line + "\n")
+    assert machine.fails("contexts") == (
+        f"cannot understand '{line}' of 252:0: use the wbctl that came with this kernel"
+    )
+
+
+def test_statistics_without_contexts(machine: Machine) -> None:
+    machine.stats().write_text(STATS)
+    assert machine.fails("contexts") == (
+        "/sys/kernel/debug/bdi/252:0/stats has no line 'Context': use the wbctl that came with this kernel"
+    )
+
+
+def test_output_that_cannot_be_written(machine: Machine) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            machine.command("contexts"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "wbctl: cannot write to standard output (No space left on device): make room there\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "no command: expected contexts or set, see 'wbctl --help'"),
+        (("context",), "unknown command 'context': expected contexts or set, see 'wbctl --help'"),
+        (("",), "unknown command '': expected contexts or set, see 'wbctl --help'"),
+        (("contexts", "--jason"), "unknown option '--jason': expected --json or --watch[=SECONDS]"),
+        (("contexts", "-j"), "unknown option '-j': expected --json or --watch[=SECONDS]"),
+        (("set",), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
+        (("set", "nullb0"), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
+        (("set", "a", "b", "c"), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
+        (("set", "nullb0", "4"), "'4' is not a setting: expected contexts=N, as in contexts=2"),
+        (("set", "nullb0", ""), "'' is not a setting: expected contexts=N, as in contexts=2"),
+    ],
+)
+def test_usage(machine: Machine, arguments: tuple[str, ...], sentence: str) -> None:
+    assert machine.fails(*arguments) == sentence
+
+
+@pytest.mark.parametrize("seconds", ["", "0", "-1", "nan", "inf", "1s", "0.001", "100000"])
+def test_watch_refuses_odd_intervals(machine: Machine, seconds: str) -> None:
+    assert machine.fails("contexts", f"--watch={seconds}") == (
+        f"'--watch={seconds}': expected 0.01 to 86400 seconds, as in --watch=2"
+    )
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("contexts", "--help"), ("set", "--help")])
+def test_help(machine: Machine, arguments: tuple[str, ...]) -> None:
+    assert machine.run(*arguments).startswith("wbctl contexts [--json]")
+
+
+# what comes with it
+
+
+def test_install_and_clean(built: Machine) -> None:
+    assert (built.root / "usr" / "share" / "man" / "man8" / "wbctl.8").is_file()
+    assert (built.root / "wbctl" / "wbctl").is_file()
+    subprocess.run(["make", "--silent", "-C", str(built.root / "wbctl"), "clean"], check=True)
+    assert sorted(path.name for path in (built.root / "wbctl").iterdir()) == [
+        "Makefile",
+        "wbctl.8",
+        "wbctl.c",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_the_manual_page_is_sound() -> None:
+    done = subprocess.run(
+        ["groff", "-man", "-ww", "-Tutf8", str(SOURCES / "wbctl.8")], capture_output=True, check=True
+    )
+    assert done.stderr == b""

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+/* wbctl - show and set the writeback contexts of block devices */
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SYSFS_ROOT
+#define SYSFS_ROOT "/sys"
+#endif
+#ifndef DEV_ROOT
+#define DEV_ROOT "/dev"
+#endif
+
+#define BDI_LEN 24	/* two 32-bit numbers and a colon */
+#define MAX_INDEX 65535
+#define CLASS_BDI SYSFS_ROOT "/class/bdi"
+#define DEBUGFS SYSFS_ROOT "/kernel/debug"
+#define GIVE_DEVICE "give /dev/NAME, NAME, MAJ:MIN or a path"
+#define GIVE_NUMBER "expected 1 to 4 times the possible CPUs, as in contexts=2"
+#define NO_CONTEXTS "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
+#define OTHER_WBCTL "use the wbctl that came with this kernel"
+
+enum { INDEX, DIRTY, IO, MORE_IO, DIRTY_TIME, FLUSHED, RUNNING, NR_VALUES };
+
+/* in the statistics of the kernel, with the spaces around them */
+static const char * const keys[NR_VALUES] = {
+	"Context ", " b_dirty ", " b_io ", " b_more_io ", " b_dirty_time ", " flushed ",
+	" running ",
+};
+
+struct context {
+	unsigned long long value[NR_VALUES];
+	double rate;	/* KiB flushed per second since the last round, negative if unknown */
+	bool exists;
+};
+
+struct device {
+	char bdi[BDI_LEN];
+	char name[PATH_MAX];
+	unsigned long nwritebacks;
+	double when;
+	struct context *ctx;	/* by index */
+	size_t nr_ctx;	/* 0 while the device is gone */
+};
+
+static struct device *devices;
+static size_t nr_devices;
+
+static const char usage[] =
+"wbctl contexts [--json] [--watch[=SECONDS]] [DEVICE|PATH]...\n"
+"	show the writeback contexts of these devices, or of all\n"
+"wbctl set DEVICE|PATH contexts=N\n"
+"	set the number of contexts\n"
+"wbctl --help\n"
+"\n"
+"  --json             one JSON array\n"
+"  --watch[=SECONDS]  repeat every SECONDS (default 1), with the KiB flushed per second\n"
+"\n"
+"DEVICE is a block device such as /dev/sda, sda or 8:0; PATH is any file or\n"
+"directory, and means the device of its filesystem. See wbctl(8).\n";
+
+/* Makes room for one more element, zeroed. */
+static void *grow(void *array, size_t nr, size_t size)
+{
+	array = reallocarray(array, nr + 1, size);
+	if (!array)
+		errx(1, "there is not enough memory: free some and try again");
+
+	memset((char *)array + nr * size, 0, size);
+	return array;
+}
+
+/* Reads the only line of an attribute in sysfs. */
+static bool read_attr(char *buf, int size, const char *dir, const char *name, const char *attr)
+{
+	char path[PATH_MAX];
+	FILE *file;
+	bool ok;
+
+	snprintf(path, sizeof(path), SYSFS_ROOT "/%s/%s/%s", dir, name, attr);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+
+	ok = fgets(buf, size, file);
+	fclose(file);
+	if (ok)
+		buf[strcspn(buf, "\n")] = '\0';
+	return ok;
+}
+
+static bool read_nwritebacks(const char *bdi, unsigned long *nr)
+{
+	char text[32];
+	bool ok = read_attr(text, sizeof(text), "class/bdi", bdi, "nwritebacks");
+
+	if (ok)
+		*nr = strtoul(text, NULL, 10);
+	return ok;
+}
+
+static bool is_dev_number(const char *s)
+{
+	int end = 0, nr = sscanf(s, "%*[0-9]:%*[0-9]%n", &end);
+
+	return !nr && end && !s[end] && end < BDI_LEN;
+}
+
+/* Finds the BDI that a DEVICE or PATH means. */
+static void find_bdi(const char *arg, char *bdi)
+{
+	const char *name = arg;
+	char path[PATH_MAX];
+	bool is_path = false;
+	unsigned long nr;
+	struct stat st;
+
+	if (!*arg)
+		errx(1, "a device is an empty string: " GIVE_DEVICE);
+	if (!strncmp(name, DEV_ROOT "/", strlen(DEV_ROOT "/")))
+		name += strlen(DEV_ROOT "/");
+
+	if (is_dev_number(arg)) {
+		strcpy(bdi, arg);
+	} else if (strchr(name, '/') || !read_attr(bdi, BDI_LEN, "class/block", name, "dev")) {
+		dev_t dev;
+
+		if (stat(arg, &st))
+			errx(1, "'%s' is neither a block device nor a file (%s): " GIVE_DEVICE,
+			     arg, strerror(errno));
+		is_path = !S_ISBLK(st.st_mode);
+		dev = is_path ? st.st_dev : st.st_rdev;
+		snprintf(bdi, BDI_LEN, "%u:%u", major(dev), minor(dev));
+	}
+
+	/* a partition uses the BDI of its disk, whose directory is the parent of its own */
+	snprintf(path, sizeof(path), SYSFS_ROOT "/dev/block/%s/partition", bdi);
+	if (!access(path, F_OK) && !read_attr(bdi, BDI_LEN, "dev/block", bdi, "../dev"))
+		errx(1, "the partition '%s' has no disk: give the disk itself", arg);
+	if (read_nwritebacks(bdi, &nr))
+		return;
+
+	snprintf(path, sizeof(path), CLASS_BDI "/%s", bdi);
+	if (!access(path, F_OK))
+		errx(1, NO_CONTEXTS);
+	if (is_path)
+		errx(1, "the filesystem of '%s' (%s) is not on a block device: name the device",
+		     arg, bdi);
+	errx(1, "there is no block device '%s': give one that 'lsblk -o NAME,MAJ:MIN' lists", arg);
+}
+
+static void add_device(const char *bdi)
+{
+	for (size_t i = 0; i < nr_devices; i++) {
+		if (!strcmp(devices[i].bdi, bdi))
+			return;
+	}
+	devices = grow(devices, nr_devices, sizeof(*devices));
+	strcpy(devices[nr_devices++].bdi, bdi);
+}
+
+static int filter_bdi(const struct dirent *entry)
+{
+	return is_dev_number(entry->d_name);
+}
+
+static void add_all_devices(void)
+{
+	struct dirent **list;
+	int nr = scandir(CLASS_BDI, &list, filter_bdi, versionsort);
+	unsigned long nwritebacks;
+
+	if (nr < 0)
+		errx(1, "cannot list " CLASS_BDI " (%s): mount sysfs", strerror(errno));
+	if (!nr)
+		errx(1, "there is no device in " CLASS_BDI ": attach one");
+
+	for (int i = 0; i < nr; i++) {
+		if (read_nwritebacks(list[i]->d_name, &nwritebacks))
+			add_device(list[i]->d_name);
+		free(list[i]);
+	}
+	free(list);
+	if (!nr_devices)
+		errx(1, NO_CONTEXTS);
+}
+
+static void read_context(struct device *dev, const char *line, double seconds)
+{
+	unsigned long long value[NR_VALUES];
+	struct context *ctx;
+
+	for (int i = 0; i < NR_VALUES; i++) {
+		const char *found = strstr(line, keys[i]);
+		char *end = NULL;
+
+		if (found)
+			value[i] = strtoull(found + strlen(keys[i]), &end, 10);
+		if (!found || end == found + strlen(keys[i]) || value[INDEX] > MAX_INDEX)
+			errx(1, "cannot understand '%.*s' of %s: " OTHER_WBCTL,
+			     (int)strcspn(line, "\n"), line, dev->bdi);
+	}
+
+	while (dev->nr_ctx <= value[INDEX])
+		dev->ctx = grow(dev->ctx, dev->nr_ctx++, sizeof(*ctx));
+	ctx = &dev->ctx[value[INDEX]];
+	/* the counter falls when a cgroup goes */
+	ctx->rate = -1;
+	if (ctx->exists && value[FLUSHED] >= ctx->value[FLUSHED])
+		ctx->rate = (value[FLUSHED] - ctx->value[FLUSHED]) / seconds;
+	memcpy(ctx->value, value, sizeof(value));
+	ctx->exists = true;
+}
+
+/* Returns false if the device is gone. */
+static bool read_contexts(struct device *dev)
+{
+	char path[PATH_MAX], *line = NULL;
+	struct timespec ts;
+	double seconds;
+	size_t size = 0;
+	FILE *file;
+	bool ok;
+
+	snprintf(path, sizeof(path), DEBUGFS "/bdi/%s/stats", dev->bdi);
+	file = fopen(path, "r");
+	if (!file && errno != ENOENT)
+		errx(1, "cannot read %s in debugfs (%s): run wbctl as root", path, strerror(errno));
+	if (!file && access(DEBUGFS "/bdi", F_OK))
+		errx(1, "debugfs is not mounted: run 'mount -t debugfs none " DEBUGFS "' as root");
+	if (!file)
+		return false;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	seconds = ts.tv_sec + ts.tv_nsec / 1e9 - dev->when;
+	dev->when += seconds;
+	while (getline(&line, &size, file) >= 0) {
+		if (!strncmp(line, keys[INDEX], strlen(keys[INDEX])))
+			read_context(dev, line, seconds);
+	}
+	ok = !ferror(file);
+	free(line);
+	fclose(file);
+	if (ok && !dev->nr_ctx)
+		errx(1, "%s has no line 'Context': " OTHER_WBCTL, path);
+	return ok;
+}
+
+static void read_devices(bool named)
+{
+	if (!named)
+		add_all_devices();
+
+	for (size_t i = 0; i < nr_devices; i++) {
+		struct device *dev = &devices[i];
+		char link[PATH_MAX], target[PATH_MAX];
+
+		if (!read_nwritebacks(dev->bdi, &dev->nwritebacks) || !read_contexts(dev)) {
+			if (named)
+				errx(1, "the device %s is gone: attach it again", dev->bdi);
+			dev->nr_ctx = 0;
+		}
+		snprintf(link, sizeof(link), SYSFS_ROOT "/dev/block/%s", dev->bdi);
+		strcpy(dev->name, realpath(link, target) ? strrchr(target, '/') + 1 : dev->bdi);
+		/* sysfs has ! where the name has /; the others are not worth escaping in JSON */
+		for (char *c = dev->name; (c = strpbrk(c, "!\"\\")); c++)
+			*c = *c == '!' ? '/' : '?';
+	}
+}
+
+static void print_json(const struct device *dev, const struct context *ctx, bool rates)
+{
+	const unsigned long long *v = ctx->value;
+
+	printf("{\"index\":%llu,\"dirty\":%llu,\"io\":%llu,\"more_io\":%llu,\"dirty_time\":%llu,",
+	       v[INDEX], v[DIRTY], v[IO], v[MORE_IO], v[DIRTY_TIME]);
+	printf("\"flushed_kib\":%llu,", v[FLUSHED]);
+	if (rates && ctx->rate < 0)
+		printf("\"flushed_kib_per_s\":null,");
+	else if (rates)
+		printf("\"flushed_kib_per_s\":%.1f,", ctx->rate);
+	/* the last one exists: it made the array as long as it is */
+	printf("\"running\":%s}%s", v[RUNNING] ? "true" : "false",
+	       ctx + 1 < dev->ctx + dev->nr_ctx ? "," : "");
+}
+
+static void print_row(const struct device *dev, const struct context *ctx, bool rates)
+{
+	const unsigned long long *v = ctx->value;
+	bool has_inodes = v[DIRTY] || v[IO] || v[MORE_IO] || v[DIRTY_TIME];
+	char flushed[32] = "-";
+
+	if (!rates)
+		snprintf(flushed, sizeof(flushed), "%llu", v[FLUSHED]);
+	else if (ctx->rate >= 0)
+		snprintf(flushed, sizeof(flushed), "%.0f", ctx->rate);
+	printf("%7llu %8llu %8llu %8llu %11llu %14s %8s", v[INDEX], v[DIRTY], v[IO], v[MORE_IO],
+	       v[DIRTY_TIME], flushed, v[RUNNING] ? "yes" : "no");
+	if (v[INDEX] >= dev->nwritebacks)
+		printf("  %s", has_inodes ? "draining" : "idle");
+	putchar('\n');
+}
+
+static void print_devices(bool json, bool rates)
+{
+	const char *between = "";
+
+	for (const struct device *dev = devices; dev < devices + nr_devices; dev++) {
+		if (!dev->nr_ctx)
+			continue;
+
+		if (json) {
+			printf("%s{\"device\":\"%s\",", between, dev->name);
+			printf("\"bdi\":\"%s\",\"nwritebacks\":%lu,\"contexts\":[", dev->bdi,
+			       dev->nwritebacks);
+		} else {
+			printf("%s%s (%s): nwritebacks %lu\n", between, dev->name, dev->bdi,
+			       dev->nwritebacks);
+			printf("context    dirty       io  more_io  dirty_time%15s  running\n",
+			       rates ? "flushed KiB/s" : "flushed KiB");
+		}
+		for (size_t i = 0; i < dev->nr_ctx; i++) {
+			if (dev->ctx[i].exists)
+				(json ? print_json : print_row)(dev, &dev->ctx[i], rates);
+		}
+		if (json)
+			printf("]}");
+		between = json ? "," : "\n";
+	}
+}
+
+static void flush_output(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		errx(1, "cannot write to standard output (%s): make room there", strerror(errno));
+}
+
+static void show_contexts(char **args)
+{
+	bool json = false, named;
+	double seconds = 0;
+
+	for (; *args; args++) {
+		char *end, bdi[BDI_LEN];
+
+		if (!strcmp(*args, "--json")) {
+			json = true;
+		} else if (!strcmp(*args, "--watch")) {
+			seconds = 1;
+		} else if (!strncmp(*args, "--watch=", strlen("--watch="))) {
+			seconds = strtod(*args + strlen("--watch="), &end);
+			if (*end || !(seconds >= 0.01 && seconds <= 86400))
+				errx(1, "'%s': expected 0.01 to 86400 seconds, as in --watch=2",
+				     *args);
+		} else if (**args == '-') {
+			errx(1, "unknown option '%s': expected --json or --watch[=SECONDS]", *args);
+		} else {
+			find_bdi(*args, bdi);
+			add_device(bdi);
+		}
+	}
+
+	named = nr_devices;
+	for (bool first = true;; first = false) {
+		struct timespec pause = { seconds, (seconds - (time_t)seconds) * 1e9 };
+
+		read_devices(named);
+		if (json) {
+			putchar('[');
+			print_devices(true, seconds);
+			puts("]");
+		} else {
+			if (seconds && isatty(STDOUT_FILENO))
+				printf("\033[H\033[2J");
+			else if (!first)
+				putchar('\n');
+			print_devices(false, seconds);
+		}
+		flush_output();
+		if (!seconds)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void set_contexts(char **args)
+{
+	const char *value, *key = "contexts=";
+	char bdi[BDI_LEN], path[PATH_MAX];
+	int fd;
+
+	if (!args[0] || !args[1] || args[2])
+		errx(1, "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'");
+	if (strncmp(args[1], key, strlen(key)))
+		errx(1, "'%s' is not a setting: expected contexts=N, as in contexts=2", args[1]);
+	value = args[1] + strlen(key);
+	if (value[strspn(value, "0123456789")] || !value[strspn(value, "0")])
+		errx(1, "'%s' is out of range: " GIVE_NUMBER, args[1]);
+
+	find_bdi(args[0], bdi);
+	snprintf(path, sizeof(path), CLASS_BDI "/%s/nwritebacks", bdi);
+	fd = open(path, O_WRONLY | O_TRUNC);
+	if (fd >= 0 && write(fd, value, strlen(value)) >= 0)
+		return;
+	if (errno == EINVAL && !strncmp(bdi, "0:", 2))
+		errx(1, "'%s' is out of range: expected contexts=1, as %s is no block device",
+		     args[1], bdi);
+	if (errno == EINVAL)
+		errx(1, "'%s' is out of range: " GIVE_NUMBER, args[1]);
+	if (errno == EACCES || errno == EPERM)
+		errx(1, "cannot write %s (%s): run wbctl as root", path, strerror(errno));
+	errx(1, "cannot write %s (%s): attach the device, and mount sysfs writable", path,
+	     strerror(errno));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		errx(1, "no command: expected contexts or set, see 'wbctl --help'");
+
+	if (!strcmp(argv[argc - 1], "--help"))
+		fputs(usage, stdout);
+	else if (!strcmp(argv[1], "contexts"))
+		show_contexts(argv + 2);
+	else if (!strcmp(argv[1], "set"))
+		set_contexts(argv + 2);
+	else
+		errx(1, "unknown command '%s': expected contexts or set, see 'wbctl --help'",
+		     argv[1]);
+	flush_output();
+	return 0;
+}

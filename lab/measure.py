@@ -65,7 +65,9 @@ class Figures(BaseModel):
 
     ``mib_s`` is at the device. ``steady`` says that it is from the steady window; otherwise the job was too
     short for one and the whole run counts, final sync included. Latencies are fio's, of writes; None where
-    the job wrote nothing.
+    the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache; None
+    for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and those
+    under writeback together.
     """
 
     mib_s: float
@@ -74,7 +76,9 @@ class Figures(BaseModel):
     kworker_cpu_s_per_gib: float | None
     latency_mean_us: float | None
     latency_p99_us: float | None
+    slowest_job_mib_s: float | None
     dirty_mib: float
+    dirty_max_mib: float
     writeback_mib: float
     sync_s: float
     extents: float | None
@@ -121,7 +125,9 @@ def figures(raw: Raw, run: RawRun, fio: dict[str, Any], *, ramp_s: float, window
         kworker_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=False), written),
         latency_mean_us=mean,
         latency_p99_us=p99,
+        slowest_job_mib_s=slowest_job_mib_s(fio),
         dirty_mib=statistics.fmean(sample.dirty for sample in window) * mib_per_page,
+        dirty_max_mib=max(sample.dirty + sample.writeback for sample in window) * mib_per_page,
         writeback_mib=statistics.fmean(sample.writeback for sample in window) * mib_per_page,
         sync_s=run.sync_s,
         extents=statistics.median(run.extents.values()) if run.extents else None,
@@ -199,6 +205,12 @@ def write_latency_us(fio: dict[str, Any]) -> tuple[float | None, float | None]:
         if "99.000000" in job[kind].get("percentile", {})
     ]
     return mean_ns / 1e3, max(p99_ns) / 1e3 if p99_ns else None
+
+
+def slowest_job_mib_s(fio: dict[str, Any]) -> float | None:
+    """Return the rate of the slowest of several jobs, in MiB/s at the page cache; None for one job."""
+    rates = [job["write"]["bw_bytes"] / MIB for job in fio["jobs"] if job["write"].get("bw_bytes")]
+    return min(rates) if len(rates) > 1 else None
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:

@@ -49,7 +49,9 @@ class Cell(BaseModel):
     kworker_cpu_s_per_gib: Spread | None
     latency_mean_us: Spread | None
     latency_p99_us: Spread | None
+    slowest_job_mib_s: Spread | None = None
     dirty_mib: Spread | None
+    dirty_max_mib: Spread | None = None
     writeback_mib: Spread | None
     sync_s: Spread | None
     extents: Spread | None
@@ -124,7 +126,9 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         kworker_cpu_s_per_gib=over("kworker_cpu_s_per_gib"),
         latency_mean_us=over("latency_mean_us"),
         latency_p99_us=over("latency_p99_us"),
+        slowest_job_mib_s=over("slowest_job_mib_s"),
         dirty_mib=over("dirty_mib"),
+        dirty_max_mib=over("dirty_max_mib"),
         writeback_mib=over("writeback_mib"),
         sync_s=over("sync_s"),
         extents=over("extents"),

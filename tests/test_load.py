@@ -54,6 +54,13 @@ def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
     assert (sample["sectors"], sample["dirty"], sample["writeback"]) == ([77], 5, 1)
 
 
+def test_fill_cache_says_which_file_it_cannot_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    load.fill_cache([tmp_path / "a"])
+    with pytest.raises(load.LoadError, match=r"cannot read .*/missing: cat ended with status 1"):
+        load.fill_cache([tmp_path / "a", tmp_path / "missing"])
+
+
 def test_move_behind_link_keeps_written_data(tmp_path: Path) -> None:
     path, target = tmp_path / "a", tmp_path / "second" / "a"
     path.write_bytes(b"data" * 4096)

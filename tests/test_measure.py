@@ -40,8 +40,17 @@ def test_figures_of_a_run() -> None:
     # Half a CPU at 100 MiB/s; the other kworker adds a tenth.
     assert found.flusher_cpu_s_per_gib == pytest.approx(0.5 * 1024 / 100)
     assert found.kworker_cpu_s_per_gib == pytest.approx(0.6 * 1024 / 100)
-    assert (found.dirty_mib, found.writeback_mib) == (100, 10)
+    assert (found.dirty_mib, found.writeback_mib, found.dirty_max_mib) == (100, 10, 110)
+    assert found.slowest_job_mib_s is None
     assert (found.extents, found.extents_before, found.sync_s) == (3, 1, 1.0)
+
+
+def test_slowest_of_several_jobs() -> None:
+    job = {"write": {"bw_bytes": 3 << 20}}
+    slow = {"write": {"bw_bytes": 1 << 20}}
+    reader = {"write": {"bw_bytes": 0}}
+    assert measure.slowest_job_mib_s({"jobs": [job, slow, reader]}) == 1
+    assert measure.slowest_job_mib_s({"jobs": [job, reader]}) is None
 
 
 def test_two_devices_add_up() -> None:

@@ -17,12 +17,11 @@ TOUCHED = [
     "fs/f2fs/data.o",
     "fs/f2fs/super.o",
     "fs/fs-writeback.o",
-    "fs/super.o",
     "fs/xfs/xfs_super.o",
     "mm/backing-dev.o",
     "mm/page-writeback.o",
 ]
-OURS = ["mm/bdi-writeback-ctx.o"]
+OURS = ["mm/bdi-wb-affinity.o", "mm/bdi-writeback-ctx.o"]
 
 
 def test_no_new_warning(stock_kernel: Kernel, parallel_kernel: Kernel, kernel_source: Source) -> None:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Our kernel selftests, in running kernels."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab import guest
+from lab.build import Kernel
+from lab.paths import REPO
+from lab.source import Source
+
+pytestmark = pytest.mark.guest
+
+SELFTESTS = Path("tools", "testing", "selftests")
+KSFT_SKIP = 4
+
+
+@pytest.fixture
+def selftests(kernel_source: Source, tmp_path: Path) -> Path:
+    """Return a folder laid out like the kernel's selftests, with ours and what they source."""
+    helpers = tmp_path / "kselftest" / "ktap_helpers.sh"
+    helpers.parent.mkdir()
+    shutil.copy(kernel_source.path / SELFTESTS / "kselftest" / helpers.name, helpers)
+    shutil.copytree(REPO / "kernel" / SELFTESTS / "writeback", tmp_path / "writeback")
+    return tmp_path
+
+
+def run(kernel: Kernel, script: str) -> tuple[int, list[str]]:
+    """Run a shell script in a guest and return its exit status and the lines that it printed."""
+    output = io.StringIO()
+    result = guest.run(kernel.path, ["sh", "-c", script], fs="none", timeout_s=240, stream=output)
+    return result.status, output.getvalue().splitlines()
+
+
+def test_nwritebacks(debug_kernel: Kernel, selftests: Path) -> None:
+    status, lines = run(debug_kernel, f"{selftests}/writeback/nwritebacks.sh")
+    report = "\n".join(lines)
+    assert status == 0, report
+    header, plan, *results, totals = lines
+    assert header == "TAP version 13"
+    assert plan == f"1..{len(results)}"
+    assert results
+    assert all(re.match(rf"ok {number} ", line) for number, line in enumerate(results, 1)), report
+    assert "SKIP" not in report
+    assert re.match(rf"# Totals: pass:{len(results)} fail:0 xfail:0 xpass:0 skip:0 error:0$", totals), report
+
+
+@pytest.mark.parametrize(
+    ("prefix", "reason"),
+    [
+        ("setpriv --reuid=65534", "needs root"),
+        ("env PATH=/usr/bin:/bin", "needs mkfs.ext4"),
+        ("umount /sys/kernel/config &&", "needs null_blk with configfs"),
+    ],
+)
+def test_nwritebacks_is_skipped(debug_kernel: Kernel, selftests: Path, prefix: str, reason: str) -> None:
+    # Below /tmp, pytest's folders are root's alone.
+    copy = f"cp -r {selftests} /srv/selftests && chmod 755 /srv/selftests"
+    status, lines = run(debug_kernel, f"{copy} && {prefix} /srv/selftests/writeback/nwritebacks.sh")
+    assert lines == ["TAP version 13", f"1..0 # SKIP {reason}"]
+    assert status == KSFT_SKIP
+
+
+def test_nwritebacks_leaves_nothing_behind(debug_kernel: Kernel, selftests: Path) -> None:
+    script = f"""
+        export TMPDIR=/run
+        traces() {{ ls /sys/kernel/config/nullb $TMPDIR; cat /proc/mounts; }}
+        before=$(traces)
+        {selftests}/writeback/nwritebacks.sh > /dev/shm/report & test=$!
+        until grep -q refused /dev/shm/report; do sleep 0.1; done
+        kill -TERM $test; wait $test
+        test "$before" = "$(traces)"
+    """
+    status, lines = run(debug_kernel, script)
+    assert status == 0, lines
+
+
+def test_nwritebacks_is_skipped_on_a_stock_kernel(stock_kernel: Kernel, selftests: Path) -> None:
+    script = f"""
+        {selftests}/writeback/nwritebacks.sh; status=$?
+        ls /sys/kernel/config/nullb | grep wbctx
+        exit $status
+    """
+    status, lines = run(stock_kernel, script)
+    assert lines[0] == "TAP version 13"
+    assert re.match(r"1\.\.0 # SKIP needs nwritebacks in ", lines[1])
+    assert lines[2:] == []
+    assert status == KSFT_SKIP

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What our change touches compiles for x86_64 too, with and without what it may depend on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab.lock import exclusive
+from lab.paths import cache_dir
+from lab.source import Source
+from lab.weave import weave
+
+pytestmark = pytest.mark.guest
+
+# A warning is an error. Without mitigations and ORC the kernel needs fewer host tools.
+BASE = """
+CONFIG_64BIT=y
+CONFIG_SMP=y
+CONFIG_WERROR=y
+CONFIG_PROC_FS=y
+CONFIG_SYSFS=y
+CONFIG_DEBUG_FS=y
+CONFIG_EXPERT=y
+# CONFIG_CPU_MITIGATIONS is not set
+CONFIG_UNWINDER_GUESS=y
+"""
+FILESYSTEMS = "CONFIG_BLOCK=y\nCONFIG_XFS_FS=y\nCONFIG_EXT4_FS=y\nCONFIG_F2FS_FS=y\n"
+CGROUPS = "CONFIG_CGROUPS=y\nCONFIG_MEMCG=y\nCONFIG_BLK_CGROUP=y\n"
+
+CORE = [
+    "fs/fs-writeback.o",
+    "mm/backing-dev.o",
+    "mm/bdi-wb-affinity.o",
+    "mm/bdi-writeback-ctx.o",
+    "mm/page-writeback.o",
+]
+WITH_BLOCK = ["block/genhd.o", "fs/ext4/super.o", "fs/f2fs/data.o", "fs/f2fs/super.o", "fs/xfs/xfs_super.o"]
+
+SETTINGS = {
+    "cgroups": (BASE + FILESYSTEMS + CGROUPS, ["CONFIG_CGROUP_WRITEBACK=y"], CORE + WITH_BLOCK),
+    "nocgroups": (BASE + FILESYSTEMS, ["CONFIG_BLOCK=y"], CORE + WITH_BLOCK),
+    "noblock": (BASE + "# CONFIG_BLOCK is not set\n", ["# CONFIG_BLOCK is not set"], CORE),
+}
+
+
+def make(tree: Path, objects: Path, *arguments: str) -> None:
+    """Run make for x86_64 with its objects outside the tree, and fail with its words."""
+    command = ["make", "ARCH=x86_64", f"O={objects}", "CC=ccache gcc", f"-j{os.cpu_count()}", *arguments]
+    environment = os.environ | {"CCACHE_DIR": str(cache_dir() / "ccache"), "MAKEFLAGS": "", "LC_ALL": "C"}
+    done = subprocess.run(
+        command, cwd=tree, env=environment, capture_output=True, text=True, check=False, errors="replace"
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
+    settings, expected, wanted = SETTINGS[name]
+    tree = weave(kernel_source).path
+    objects = cache_dir() / "build" / kernel_source.identity / f"x86-{name}"
+    objects.mkdir(parents=True, exist_ok=True)
+    with exclusive(objects / "lock", f"compiling {name} for x86_64"):
+        fragment = objects / "fragment"
+        if not fragment.exists() or fragment.read_text() != settings:
+            fragment.write_text(settings)
+            make(tree, objects, f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig")
+        config = (objects / ".config").read_text().splitlines()
+        assert [line for line in expected if line not in config] == []
+        make(tree, objects, *wanted)

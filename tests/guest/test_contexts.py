@@ -215,7 +215,7 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
             rmdir group
         done
         rm -f $PWB_MNT/r*
-        for turn in $(seq 50); do
+        for turn in $(seq 20); do
             sync
             echo 3 > /proc/sys/vm/drop_caches
             grep -qx 'nr_dying_descendants 0' cgroup.stat && break
@@ -230,9 +230,11 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
         re.findall(r"^(before|during|after|contexts|nr_dying_descendants) (\d+)$", output, re.MULTILINE)
     )
     assert int(counted["during"]) > int(counted["before"])
-    assert counted["after"] == counted["contexts"], "one root writeback per context, no others"
-    # F2FS keeps pages of its own inodes that were charged to a group, in stock Linux too.
-    assert int(counted["nr_dying_descendants"]) <= (fs == "f2fs")
+    # F2FS has an inode for its node blocks, which is dirty most of the time: the group that it is attached to
+    # when the last one dies keeps a writeback, and that writeback's throttle, until the next one dies.
+    kept = 1 if fs == "f2fs" else 0
+    assert int(counted["nr_dying_descendants"]) <= kept
+    assert int(counted["after"]) <= int(counted["contexts"]) + 2 * kept, "one root writeback per context"
 
 
 @pytest.mark.parametrize("contexts", [1, 8])

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs in the guest: change the number of writeback contexts under load, and compare every byte at the end.
+
+``resize.py FS SECONDS``, on the raw device $PWB_DEV. Standard library only.
+
+Writers overwrite pages of one large file each, by write() and mapped, sync it now and then, and make and
+remove small files; another process syncs all the time, and one makes cgroups that write, and removes them.
+All that stops for an unmount several times; the contexts change during it, too. What a page must hold
+follows from its file, its number and its version, and the versions are in shared memory. SECONDS is how long
+the load lasts, all rounds together.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import random
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing import Process
+from pathlib import Path
+from typing import NoReturn
+
+WRITERS = 4
+PAGE_BYTES = 4096
+FILE_PAGES = 8192
+FILE_BYTES = FILE_PAGES * PAGE_BYTES
+SMALL_FILES = 64
+SMALL_PAGES = 4
+GROUP_FILES = 16
+GROUP_PAGES = 16
+ROUNDS = 4
+
+FEW_CONTEXTS, MANY_CONTEXTS = 1, 8
+RESIZE_S = 0.05
+# Times of the last so many calls are kept.
+TIMES = 1 << 17
+
+MAKE = {"xfs": ["mkfs.xfs", "-q", "-f"], "ext4": ["mkfs.ext4", "-q", "-F"], "f2fs": ["mkfs.f2fs", "-q", "-f"]}
+MOUNT = Path("/tmp/resized")
+CGROUPS = Path("/sys/fs/cgroup")
+# The flushers are busy all the time: inodes change their context when one is done with them.
+FLUSHING = {"dirty_writeback_centisecs": 5, "dirty_expire_centisecs": 10, "dirty_background_bytes": 4 << 20}
+
+HEADER = struct.Struct("<3Q")
+NOISE = random.Random(0).randbytes(2 * PAGE_BYTES)
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def shared_words(count: int) -> memoryview[int]:
+    """Return ``count`` zeros of 64 bits that this process shares with its children."""
+    return memoryview(mmap.mmap(-1, 8 * count)).cast("Q")
+
+
+def content(file: int, page: int, version: int) -> bytes:
+    """Return what a page of a file holds: who it is, and noise that depends on it."""
+    start = (file * 1009 + page * 31 + version * 17) % PAGE_BYTES
+    return HEADER.pack(file, page, version) + NOISE[start : start + PAGE_BYTES - HEADER.size]
+
+
+def contents(file: int, pages: int, version: int) -> bytes:
+    """Return what a file holds whose pages are all of one version."""
+    return b"".join(content(file, page, version) for page in range(pages))
+
+
+def store(mapped: mmap.mmap, offset: int, data: bytes) -> None:
+    """Write a page of a mapped file.
+
+    User-mode Linux does not tell a process on another CPU that its page has become read-only because a
+    flusher is about to write it: the process may go on and write to a page that is clean, and stays so. It
+    learns of that with its next system call. So write again after one: either the page is still dirty, or
+    the second time marks it dirty.
+    """
+    mapped[offset : offset + PAGE_BYTES] = data
+    os.getppid()
+    mapped[offset : offset + PAGE_BYTES] = data
+
+
+def fail(why: str) -> NoReturn:
+    """End the program, with a sentence."""
+    sys.exit(f"resize: {why}")
+
+
+def finish(processes: list[Process]) -> None:
+    """Wait for processes that end by themselves; one that failed has said why."""
+    for process in processes:
+        process.join()
+    if any(process.exitcode != 0 for process in processes):
+        fail("a process failed, see above")
+
+
+def start(work: Callable[..., None], *arguments: object) -> Process:
+    """Start a process that does not outlive this one."""
+    process = Process(target=work, args=arguments, daemon=True)
+    process.start()
+    return process
+
+
+class Times:
+    """How long calls took, in shared memory, in nanoseconds."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._words = shared_words(TIMES + 1)
+
+    def add(self, since_ns: int) -> None:
+        """Add one that began at ``since_ns`` of the performance counter; one process only adds."""
+        count = self._words[TIMES]
+        self._words[count % TIMES] = time.perf_counter_ns() - since_ns
+        self._words[TIMES] = count + 1
+
+    def values(self) -> list[int]:
+        """Return the last of them."""
+        return list(self._words[: min(self._words[TIMES], TIMES)])
+
+
+def summary(times: list[int]) -> str:
+    """Return number, maximum and 99.9th percentile of times in nanoseconds, as text."""
+    times = sorted(times)
+    return f"{len(times)}, max {times[-1] / 1e6:.2f} ms, p99.9 {times[len(times) * 999 // 1000] / 1e6:.2f} ms"
+
+
+class Load:
+    """What writes, and what the files hold because of it."""
+
+    def __init__(self, filesystem: str) -> None:
+        """Share the versions with the processes to come."""
+        self.filesystem = filesystem
+        self.stopped = shared_words(1)
+        self.pages = [shared_words(FILE_PAGES) for _ in range(WRITERS)]
+        # 0: there is no such file.
+        self.small = [shared_words(SMALL_FILES) for _ in range(WRITERS)]
+        # How often cgroups have written their files.
+        self.groups = shared_words(1)
+        self.resize_times = Times()
+        self.write_times = [Times() for _ in range(WRITERS)]
+
+    def make(self) -> None:
+        """Make the filesystem and the large files."""
+        subprocess.run([*MAKE[self.filesystem], os.environ["PWB_DEV"]], check=True)
+        MOUNT.mkdir(exist_ok=True)
+        self.mount()
+        for writer in range(WRITERS):
+            (MOUNT / f"dir{writer}").mkdir()
+        finish([start(self.fill, writer) for writer in range(WRITERS)])
+
+    def fill(self, writer: int) -> None:
+        """Write version 0 of a large file."""
+        self.large(writer).write_bytes(contents(writer, FILE_PAGES, 0))
+
+    def mount(self) -> None:
+        """Mount the device."""
+        subprocess.run(["mount", "-t", self.filesystem, os.environ["PWB_DEV"], str(MOUNT)], check=True)
+
+    def large(self, writer: int) -> Path:
+        """Return the path of a writer's large file."""
+        return MOUNT / f"dir{writer}" / "large"
+
+    def small_file(self, writer: int, number: int) -> Path:
+        """Return the path of a small file."""
+        return MOUNT / f"dir{writer}" / f"small{number}"
+
+    def write(self, writer: int, round_number: int) -> None:
+        """Overwrite pages, and make and remove small files, until told to stop."""
+        choose = random.Random(f"{round_number} {writer}")
+        versions, times = self.pages[writer], self.write_times[writer]
+        with (
+            self.large(writer).open("r+b", buffering=0) as file,
+            mmap.mmap(file.fileno(), FILE_BYTES) as mapped,
+        ):
+            while not self.stopped[0]:
+                for _ in range(32):
+                    page = choose.randrange(FILE_PAGES)
+                    data = content(writer, page, versions[page] + 1)
+                    offset = page * PAGE_BYTES
+                    if choose.random() < 0.25:
+                        store(mapped, offset, data)
+                    else:
+                        begin = time.perf_counter_ns()
+                        os.pwrite(file.fileno(), data, offset)
+                        times.add(begin)
+                    versions[page] += 1
+                self.change_small_file(writer, choose.randrange(SMALL_FILES), choose.getrandbits(32) + 1)
+                if choose.random() < 0.02:
+                    os.fsync(file.fileno())
+
+    def change_small_file(self, writer: int, number: int, version: int) -> None:
+        """Remove a small file that is there, make one that is not."""
+        path, versions = self.small_file(writer, number), self.small[writer]
+        if versions[number]:
+            path.unlink()
+            versions[number] = 0
+        else:
+            path.write_bytes(contents(WRITERS + number, SMALL_PAGES, version))
+            versions[number] = version
+
+    def sync(self) -> None:
+        """Sync the filesystem, and everything, in turn until told to stop."""
+        root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
+        while not self.stopped[0]:
+            if LIBC.syncfs(root) != 0:
+                fail(f"syncfs: {os.strerror(ctypes.get_errno())}")
+            os.sync()
+
+    def use_cgroups(self) -> None:
+        """Make a cgroup, let a process in it write, and remove it, until told to stop."""
+        group = CGROUPS / "writes"
+        while not self.stopped[0]:
+            group.mkdir()
+            finish([start(self.write_in_cgroup, group)])
+            self.groups[0] += 1
+            # The files are dirty, and their writebacks outlive the group.
+            group.rmdir()
+
+    def write_in_cgroup(self, group: Path) -> None:
+        """Join a cgroup and write its files, half of them over, half of them new."""
+        (group / "cgroup.procs").write_text("0")
+        for number in range(GROUP_FILES):
+            path = MOUNT / f"group{number}"
+            if number % 2:
+                path.unlink(missing_ok=True)
+            path.write_bytes(contents(number, GROUP_PAGES, self.groups[0] + 1))
+
+    def resize(self) -> None:
+        """Change the number of contexts between few and many, for ever."""
+        fd = os.open(Path(os.environ["PWB_BDI"], "nwritebacks"), os.O_WRONLY)
+        while True:
+            for contexts in (FEW_CONTEXTS, MANY_CONTEXTS):
+                begin = time.perf_counter_ns()
+                os.pwrite(fd, b"%d" % contexts, 0)
+                self.resize_times.add(begin)
+                time.sleep(RESIZE_S)
+
+    def run(self, round_number: int, seconds: float) -> None:
+        """Put on all load for some seconds."""
+        self.stopped[0] = 0
+        processes = [start(self.write, writer, round_number) for writer in range(WRITERS)]
+        processes.append(start(self.sync))
+        # It has children, so it is none of those that end with this process.
+        grouper = Process(target=self.use_cgroups)
+        grouper.start()
+        processes.append(grouper)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and all(process.exitcode is None for process in processes):
+            time.sleep(0.01)
+        self.stopped[0] = 1
+        finish(processes)
+
+    def remount(self) -> None:
+        """Unmount and mount again, so that what is read comes from the device."""
+        subprocess.run(["umount", str(MOUNT)], check=True)
+        self.mount()
+
+    def compare(self) -> None:
+        """Compare every byte with what was written last."""
+        finish([start(self.compare_writer, writer) for writer in range(WRITERS)])
+        for number in range(GROUP_FILES):
+            path = MOUNT / f"group{number}"
+            if path.read_bytes() != contents(number, GROUP_PAGES, self.groups[0]):
+                fail(f"{path} is not as the last of {self.groups[0]} cgroups wrote it")
+
+    def compare_writer(self, writer: int) -> None:
+        """Compare the files of a writer."""
+        with self.large(writer).open("rb") as file:
+            for page, version in enumerate(self.pages[writer]):
+                data = file.read(PAGE_BYTES)
+                if data != content(writer, page, version):
+                    found = HEADER.unpack_from(data.ljust(HEADER.size, b"\0"))
+                    expected = (writer, page, version)
+                    fail(f"page {page} of {file.name}: (file, page, version) is {found}, not {expected}")
+            if file.read(1):
+                fail(f"{file.name} is longer than {FILE_BYTES} bytes")
+        for number, version in enumerate(self.small[writer]):
+            path = self.small_file(writer, number)
+            data = path.read_bytes() if path.exists() else b""
+            if data != (contents(WRITERS + number, SMALL_PAGES, version) if version else b""):
+                fail(f"{path} of {len(data)} bytes is not version {version} as it was written (0: removed)")
+
+
+def main(filesystem: str, seconds: float) -> None:
+    """Load, resize and remount, and compare at the end."""
+    for name, value in FLUSHING.items():
+        Path("/proc/sys/vm", name).write_text(str(value))
+    (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
+    load = Load(filesystem)
+    load.make()
+    resizer = start(load.resize)
+    for round_number in range(ROUNDS):
+        load.run(round_number, seconds / ROUNDS)
+        load.remount()
+    load.compare()
+    if not resizer.is_alive():
+        fail("the number of contexts could not be changed, see above")
+    resizer.kill()
+    resizer.join()
+    subprocess.run(["umount", str(MOUNT)], check=True)
+    writes = [value for times in load.write_times for value in times.values()]
+    print(f"resizes: {summary(load.resize_times.values())}")
+    print(f"write(): {summary(writes)}")
+    print("resize: every byte is as written")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The number of writeback contexts changes under load, in a running debug kernel."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import guest
+from lab.build import Kernel
+
+pytestmark = pytest.mark.guest
+
+HERE = Path(__file__).parent
+SECONDS = 5
+
+
+def run(kernel: Kernel, command: list[str]) -> str:
+    """Run a command in the debug guest and return what it printed; a failing one fails the test."""
+    output = io.StringIO()
+    result = guest.run(kernel.path, command, fs="none", timeout_s=240, stream=output)
+    assert result.status == 0, output.getvalue()
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+def test_every_byte_arrives_while_contexts_change(debug_kernel: Kernel, fs: str) -> None:
+    report = run(debug_kernel, [sys.executable, str(HERE / "resize.py"), fs, str(SECONDS)])
+    assert "every byte is as written" in report
+
+
+def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
+    # The writers and the resizer end when the device is gone.
+    script = """
+        echo 5 > /proc/sys/vm/dirty_writeback_centisecs
+        echo 5 > /proc/sys/vm/dirty_expire_centisecs
+        mkdir /tmp/m
+        for round in 1 2 3 4 5; do
+            mkfs.xfs -q -f $PWB_DEV && mount -t xfs $PWB_DEV /tmp/m || exit 1
+            for file in a b c d; do dd if=/dev/zero of=/tmp/m/$file bs=1M count=4 2>/dev/null || exit 1; done
+            for file in a b c d; do
+                while dd if=/dev/zero of=/tmp/m/$file bs=64k count=64 conv=notrunc; do :; done 2>/dev/null &
+            done
+            echo 8 > $PWB_BDI/nwritebacks || exit 1
+            while echo 8 > $PWB_BDI/nwritebacks && echo 1 > $PWB_BDI/nwritebacks; do :; done 2>/dev/null &
+            sleep 0.2
+            for device in /sys/kernel/config/nullb/*/power; do echo 0 > $device; done
+            wait
+            test ! -e $PWB_BDI || exit 1
+            umount /tmp/m
+            for device in /sys/kernel/config/nullb/*/power; do echo 1 > $device; done
+        done
+        echo "the device went away $round times"
+    """
+    assert "went away 5 times" in run(debug_kernel, ["sh", "-c", script])

@@ -8,9 +8,10 @@
 bench: setup
 	./pwb bench
 
+# A guest has two CPUs and leaves them idle half of the time: one test per CPU, bounded by the guests' memory.
 test: setup check
 	./pwb build all
-	./pwb python -m pytest
+	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 check:
 	./pwb python -m ruff check --quiet

@@ -212,6 +212,8 @@ def _replace(path: Path, data: bytes) -> None:
     partial.write_bytes(data)
     if path.exists():
         shutil.copymode(path, partial)
+    elif data.startswith(b"#!"):
+        partial.chmod(0o755)
     partial.replace(path)
 
 

@@ -42,6 +42,15 @@ def test_our_files_and_hooks_are_in_and_stock_is_untouched(source: Source, repo:
     assert not (source.path / "mm/ctx.c").exists()
 
 
+def test_a_script_of_ours_can_be_executed(source: Source, repo: Path) -> None:
+    (repo / "kernel/mm/run.sh").write_text("#!/bin/sh\n")
+    woven = weave(source, repo)
+    assert os.access(woven.path / "mm/run.sh", os.X_OK)
+    assert not os.access(woven.path / "mm/ctx.c", os.X_OK)
+    modes = git(woven, "ls-tree", "-r", "woven", "mm/ctx.c", "mm/run.sh")
+    assert [line.split()[0] for line in modes.splitlines()] == ["100644", "100755"]
+
+
 def test_no_file_is_shared_with_stock(source: Source, repo: Path) -> None:
     woven = weave(source, repo)
     assert not (woven.path / "fs/other.c").samefile(source.path / "fs/other.c")

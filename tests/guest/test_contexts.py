@@ -105,7 +105,7 @@ def test_number_of_contexts_changes_while_mounted(debug_kernel: Kernel) -> None:
         echo 1 > $PWB_BDI/nwritebacks || exit 1
         for i in $(seq 8); do echo data > $PWB_MNT/b$i; done
         echo "grown: $(dirty)"
-        sync
+        sync $PWB_MNT/*
         for i in $(seq 8); do echo more >> $PWB_MNT/a$i; done
         echo "synced: $(dirty)"
     """
@@ -117,7 +117,7 @@ def test_number_of_contexts_changes_while_mounted(debug_kernel: Kernel) -> None:
     assert sum(grown.values()) >= 16
     assert all(grown[index] >= 2 for index in range(1, 4))
     assert grown[0] >= 10, "new files go to the only context left"
-    # A sync keeps every inode where it is; they follow when a flusher writes them of its own accord.
+    # fsync() keeps every inode where it is; they follow when a flusher writes them of its own accord.
     assert all(synced[index] >= 1 for index in range(1, 4))
 
 

@@ -37,8 +37,8 @@ class Woven:
     """A kernel tree with our change in it.
 
     Attributes:
-        path: the tree; a git work tree with a branch ``woven`` and the tags ``stock`` and ``lab``, the commits
-            before the systems of the lab and before those of the change.
+        path: the tree; a git work tree with a branch ``woven`` and two tags: ``stock``, the commit before all
+            systems, and ``lab``, the one before those of the change.
         source: what it was woven from.
         identity: content key (hex) over the source, what was woven and the code that weaves.
     """
@@ -59,8 +59,9 @@ class _Commit:
 def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven:
     """Copy ``kernel/`` over a kernel tree and apply ``hooks/``.
 
-    There are two woven trees per source in the cache, one of them with the lab's systems only. Weaving again gives a new modification time only to
-    files whose content changes, so that make rebuilds little; where nothing changed it does nothing.
+    There are two woven trees per source in the cache, one of them with the lab's systems only. Weaving again
+    gives a new modification time only to files whose content changes, so that make rebuilds little; where
+    nothing changed it does nothing.
 
     Args:
         source: the tree to weave onto; it stays as it is.
@@ -258,7 +259,7 @@ def _fast_import(commits: list[_Commit], tree: Path) -> Iterator[bytes]:
         for path, data in sorted(commit.files.items()):
             yield f"M {_mode(tree / path)} inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
         for tag in (tag for tag, tagged in tags.items() if tagged == number):
-            yield f"\nreset refs/tags/{tag}\nfrom refs/heads/{BRANCH}\n\n".encode()
+            yield f"reset refs/tags/{tag}\nfrom refs/heads/{BRANCH}\n\n".encode()
 
 
 def _mode(path: Path) -> str:

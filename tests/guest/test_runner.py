@@ -37,7 +37,14 @@ def boot(kernel: Kernel, script: str, **more: Any) -> guest.GuestResult:
 
 @pytest.mark.parametrize(
     ("fs", "device"),
-    [("xfs", "nolat"), ("ext4", "nolat"), ("f2fs", "nolat"), ("xfs", "100us"), ("ext4", "brd"), ("xfs", "waiting")],
+    [
+        ("xfs", "nolat"),
+        ("ext4", "nolat"),
+        ("f2fs", "nolat"),
+        ("xfs", "100us"),
+        ("ext4", "brd"),
+        ("xfs", "waiting"),
+    ],
 )
 def test_command_runs_on_a_fresh_filesystem(stock_kernel: Kernel, fs: str, device: str) -> None:
     result = boot(

@@ -33,7 +33,7 @@ static enum hrtimer_restart labblk_timer_fired(struct hrtimer *timer)
 }
 
 static int labblk_init_request(struct blk_mq_tag_set *set, struct request *rq,
-			       unsigned int hctx_idx, unsigned int numa_node)
+			       unsigned int hctx_idx, int numa_node)
 {
 	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
 

@@ -40,6 +40,9 @@ MKFS = {
 # A hung task is reported after this long, instead of the kernel's 120 s.
 HUNG_TASK_S = 30
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
+# Where drivers make devices by mkdir, below configfs; the others make theirs at boot.
+CONFIGFS = "/sys/kernel/config"
+DEVICE_FOLDERS = {"null_blk": "nullb", "labblk": "labblk"}
 
 
 class RunError(Exception):
@@ -140,14 +143,14 @@ def write_file(path: str, value: str, what: str) -> None:
 
 def make_device(device: dict[str, object]) -> str:
     """Make one device and return its node."""
-    name, driver = str(device["name"]), device["driver"]
+    name, driver = str(device["name"]), str(device["driver"])
     node = f"/dev/{name}"
-    if driver == "null_blk":
-        folder = f"/sys/kernel/config/nullb/{name}"
+    if driver in DEVICE_FOLDERS:
+        folder = f"{CONFIGFS}/{DEVICE_FOLDERS[driver]}/{name}"
         try:
             os.mkdir(folder)
         except OSError as error:
-            need = "the guest kernel needs null_blk and configfs"
+            need = f"the guest kernel needs {driver} and configfs"
             raise RunError(f"making {name}: {folder}: {error.strerror}; {need}") from None
         attributes = device["attributes"]
         assert isinstance(attributes, dict)

@@ -68,7 +68,8 @@ def build(flavour: str, source: Source) -> Kernel:
     """Return a kernel, from the cache or else built now.
 
     Args:
-        flavour: ``stock``, ``parallel``, ``debug`` or ``nocgroup``; all but the first are woven first.
+        flavour: ``stock``, ``parallel``, ``debug`` or ``nocgroup``; into the first only the lab's systems are
+            woven, into the others all of them.
         source: the pristine tree; it stays as it is.
 
     Returns:
@@ -79,7 +80,8 @@ def build(flavour: str, source: Source) -> Kernel:
             first complaints and the path of the log), or another run builds from the same source.
     """
     requests = config.merge(config.fragments(flavour))
-    identity = source.identity if flavour == "stock" else weave_identity(source)
+    lab_only = flavour == "stock"
+    identity = weave_identity(source, lab_only=lab_only)
     key = _key(flavour, identity, config.text(requests))
     entry = cache_dir() / "kernel" / key
     kernel = Kernel(entry / "linux", flavour, source.version, key, entry / "config")
@@ -93,10 +95,8 @@ def build(flavour: str, source: Source) -> Kernel:
         with Progress(f"{flavour} kernel {source.version}") as progress:
             if entry.exists():
                 progress.note(f"the cached {flavour} kernel {key} is broken: building it again")
-            tree = source.path
-            if flavour != "stock":
-                progress.step("weave")
-                tree = weave(source).path
+            progress.step("weave")
+            tree = weave(source, lab_only=lab_only).path
             work = home / flavour
             _Build(work, flavour, progress).run(tree, requests)
             _store(entry, work / "tree" / "obj", flavour, source)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# One packaged tree, one woven tree and the objects of three kernels, all in the cache.
-_DISK_BYTES = 8 << 30
+# One packaged tree, two woven trees and the objects of three kernels, all in the cache.
+_DISK_BYTES = 10 << 30
 
 
 class _Signalled(KeyboardInterrupt):

@@ -13,13 +13,14 @@ from lab.errors import LabError, unknown_name
 from lab.paths import REPO
 
 DEVICES = REPO / "devices"
+_SECOND_NS = 1_000_000_000
 
 
 class DevicePlan(BaseModel):
     """One block device for the guest to make.
 
     Attributes:
-        driver: kernel driver, ``null_blk`` or ``brd``.
+        driver: kernel driver, ``null_blk``, ``brd`` or ``labblk``.
         name: node under ``/dev``.
         attributes: configfs files of the device and what to write to them, in this order.
     """
@@ -102,7 +103,54 @@ class Brd(_Base):
         return [DevicePlan(driver="brd", name=f"ram{i}") for i in range(count)]
 
 
-Device = NullBlk | Brd
+class LabBlk(_Base):
+    """Our own ``labblk``, a device whose commands take time (docs/labblk.md).
+
+    Attributes:
+        queues: hardware queues; the kernel makes no more than the guest has CPUs.
+        queue_depth: commands in flight in each hardware queue.
+        channels: what works side by side in the device; each serves one 4 KiB page after the other.
+        stripe_kib: how much of the device follows each other on one channel.
+        read_ns: time that a channel takes to read a page.
+        write_ns: time that a channel takes to write a page.
+        submit_ns: time for which the submitting task sleeps, for each command.
+        cache: whether there is a volatile write cache, in which writes take no time but ``submit_ns``.
+        flush_ns: time that a flush of the cache takes.
+        seed: decides what a power cut leaves of the cache.
+    """
+
+    driver: Literal["labblk"]
+    queues: int = Field(default=1, ge=1, le=1024)
+    queue_depth: int = Field(default=64, ge=1, le=10240)
+    channels: int = Field(default=1, ge=1, le=1024)
+    stripe_kib: int = Field(default=4, ge=4, le=1 << 20, multiple_of=4)
+    read_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
+    write_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
+    submit_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
+    cache: bool = False
+    flush_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
+    seed: int = Field(default=0, ge=0, lt=1 << 64)
+
+    @model_validator(mode="after")
+    def _flush_needs_cache(self) -> LabBlk:
+        if self.flush_ns and not self.cache:
+            raise ValueError("flush_ns goes with cache = true: without a cache nothing is flushed")
+        return self
+
+    def kernel_arguments(self, count: int, size_mib: int) -> list[str]:
+        """Return the kernel arguments the device needs: none."""
+        del count, size_mib
+        return []
+
+    def plan(self, count: int, size_mib: int) -> list[DevicePlan]:
+        """Return ``count`` devices of ``size_mib`` MiB each."""
+        attributes = self.model_dump(exclude={"driver", "description"}) | {"size_mib": size_mib}
+        text = {name: str(int(value)) for name, value in attributes.items()}
+        return [DevicePlan(driver="labblk", name=f"labblk{i}", attributes=text) for i in range(count)]
+
+
+Device = NullBlk | Brd | LabBlk
+_DRIVERS = ("null_blk", "brd", "labblk")
 _ADAPTER: TypeAdapter[Device] = TypeAdapter(Annotated[Device, Field(discriminator="driver")])
 
 
@@ -137,6 +185,6 @@ def _complaints(error: ValidationError) -> str:
     found = []
     for item in error.errors():
         # The first part of the place is the discriminator's value, which is no key of the file.
-        place = ".".join(str(part) for part in item["loc"] if part not in ("null_blk", "brd"))
+        place = ".".join(str(part) for part in item["loc"] if part not in _DRIVERS)
         found.append(f"{place}: {item['msg']}" if place else item["msg"])
     return "; ".join(found)

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import LabError
@@ -68,6 +69,7 @@ class System:
         message: the commit's body.
         files: destination of each of its own files in the kernel tree, to the file under ``kernel/``.
         hooks: in the order they apply.
+        lab: a means of measuring, in every kernel, stock too; not part of the change that is proposed.
     """
 
     name: str
@@ -75,6 +77,7 @@ class System:
     message: str
     files: Mapping[str, Path]
     hooks: tuple[Hook, ...]
+    lab: bool
 
 
 def read_text(path: Path) -> str:
@@ -99,8 +102,8 @@ def load_systems(hooks: Path, kernel: Path, series: str) -> list[System]:
         The systems in the order of their names.
 
     Raises:
-        LabError: a malformed hook or ``series.toml``, or a file of ours that belongs to no system or to
-            several.
+        LabError: a malformed hook or ``series.toml``, a file of ours that belongs to no system or to several,
+            or a system of the lab after one of the change.
     """
     ours = {path.relative_to(kernel).as_posix(): path for path in own_files(kernel)}
     systems = [
@@ -114,6 +117,12 @@ def load_systems(hooks: Path, kernel: Path, series: str) -> list[System]:
             raise LabError(
                 f"kernel/{path} belongs to {' and '.join(owners) or 'no system'}, expected exactly one: "
                 f"mend the kernel list in hooks/*/series.toml"
+            )
+    for before, after in pairwise(systems):
+        if after.lab and not before.lab:
+            raise LabError(
+                f"hooks/{after.name} is part of the lab and comes after hooks/{before.name}, which is not: "
+                f"systems of the lab come first, for stock has nothing else; rename it"
             )
     return systems
 
@@ -149,6 +158,9 @@ def _load_system(directory: Path, ours: Mapping[str, Path], series: str) -> Syst
         )
     if not (isinstance(globs, list) and all(isinstance(glob, str) for glob in globs)):
         raise LabError(f"{where}: expected kernel as a list of globs under kernel/")
+    lab = data.get("lab", False)
+    if not isinstance(lab, bool):
+        raise LabError(f"{where}: expected lab as true or false")
     for glob in globs:
         if not any(fnmatchcase(path, glob) for path in ours):
             raise LabError(f"{where}: no file under kernel/ matches {glob!r}: mend or drop the glob")
@@ -158,6 +170,7 @@ def _load_system(directory: Path, ours: Mapping[str, Path], series: str) -> Syst
         message=message.strip(),
         files={path: file for path, file in ours.items() if any(fnmatchcase(path, glob) for glob in globs)},
         hooks=tuple(_load_hooks(directory, series)),
+        lab=lab,
     )
 
 

@@ -12,13 +12,13 @@ from lab.errors import LabError
 from lab.hooks import load_systems
 from lab.paths import REPO
 from lab.source import Source
-from lab.weave import BRANCH, STOCK_TAG, git, weave
+from lab.weave import BRANCH, LAB_TAG, git, weave
 
 COVER_LETTER = Path("hooks", "cover-letter.j2")
 
 
 def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
-    """Weave onto a kernel tree and write the commits as patches.
+    """Weave onto a kernel tree and write the commits of the change as patches, without those of the lab.
 
     Args:
         source: the tree that the patches are for.
@@ -48,7 +48,7 @@ def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
             *options,
             "-o",
             str(made.absolute()),
-            f"{STOCK_TAG}..{BRANCH}",
+            f"{LAB_TAG}..{BRANCH}",
         )
         made.replace(output)
     return sorted(output.glob("*.patch"))
@@ -56,11 +56,12 @@ def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
 
 def _cover_letter(source: Source, repo: Path) -> str:
     template = repo / COVER_LETTER
+    systems = load_systems(repo / "hooks", repo / "kernel", source.series)
     try:
         text = template.read_text()
         rendered = jinja2.Template(
             text, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        ).render(source=source, systems=load_systems(repo / "hooks", repo / "kernel", source.series))
+        ).render(source=source, systems=[system for system in systems if not system.lab])
     except FileNotFoundError:
         raise LabError(
             f"{COVER_LETTER} is missing: the cover letter of the series is rendered from it"

@@ -23,6 +23,7 @@ from lab.paths import REPO, cache_dir
 from lab.source import Source
 
 STOCK_TAG = "stock"
+LAB_TAG = "lab"
 BRANCH = "woven"
 
 # Fixed, so that the same input gives the same commit ids on every machine.
@@ -36,9 +37,10 @@ class Woven:
     """A kernel tree with our change in it.
 
     Attributes:
-        path: the tree; a git work tree with a tag ``stock`` and a branch ``woven``.
+        path: the tree; a git work tree with a branch ``woven`` and two tags: ``stock``, the commit before all
+            systems, and ``lab``, the one before those of the change.
         source: what it was woven from.
-        identity: content key (hex) over the source, ``kernel/``, ``hooks/`` and the code that weaves.
+        identity: content key (hex) over the source, what was woven and the code that weaves.
     """
 
     path: Path
@@ -51,17 +53,20 @@ class _Commit:
     subject: str
     body: str
     files: Mapping[str, bytes]
+    lab: bool = False
 
 
-def weave(source: Source, repo: Path = REPO) -> Woven:
+def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven:
     """Copy ``kernel/`` over a kernel tree and apply ``hooks/``.
 
-    There is one woven tree per source in the cache. Weaving again gives a new modification time only to
-    files whose content changes, so that make rebuilds little; where nothing changed it does nothing.
+    There are two woven trees per source in the cache, one of them with the lab's systems only. Weaving again
+    gives a new modification time only to files whose content changes, so that make rebuilds little; where
+    nothing changed it does nothing.
 
     Args:
         source: the tree to weave onto; it stays as it is.
         repo: clone that holds ``kernel/`` and ``hooks/``.
+        lab_only: weave nothing but the systems of the lab.
 
     Returns:
         The woven tree.
@@ -70,15 +75,15 @@ def weave(source: Source, repo: Path = REPO) -> Woven:
         LabError: a hook does not fit this kernel, or a file of ours has no place; the woven tree is then as
             it was before.
     """
-    home = cache_dir() / "woven" / source.identity
-    identity = weave_identity(source, repo)
+    home = cache_dir() / "woven" / f"{source.identity}{'-lab' if lab_only else ''}"
+    identity = weave_identity(source, repo, lab_only=lab_only)
     woven = Woven(home / "linux", source, identity)
     if _is_intact(woven, home / "stamp.json"):
         return woven
     with exclusive(home / "lock", f"weaving onto {source.version}"):
         if _is_intact(woven, home / "stamp.json"):
             return woven
-        systems = load_systems(repo / "hooks", repo / "kernel", source.series)
+        systems = _systems(source, repo, lab_only)
         commits = _commits(source, systems, Applier(home / "spatch"))
         _copy_stock(source.path, woven.path)
         _write_files(woven, commits, home)
@@ -87,21 +92,32 @@ def weave(source: Source, repo: Path = REPO) -> Woven:
     return woven
 
 
-def weave_identity(source: Source, repo: Path = REPO) -> str:
+def weave_identity(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> str:
     """Return the content key that weaving this source with this clone's files has.
 
     Args:
         source: the tree to weave onto.
         repo: clone that holds ``kernel/`` and ``hooks/``.
+        lab_only: as for :func:`weave`.
+
+    Raises:
+        LabError: a malformed hook or ``series.toml``.
     """
     digest = hashlib.blake2b(source.identity.encode(), digest_size=16)
+    systems = _systems(source, repo, lab_only)
+    files = [path for system in systems for path in system.files.values()]
+    hooks = [path for system in systems for path in own_files(repo / "hooks" / system.name)]
     code = [Path(__file__).with_name(name) for name in _CODE]
-    hooks = [path for path in own_files(repo / "hooks") if path.parent != repo / "hooks"]
-    for path in [*own_files(repo / "kernel"), *hooks, *code]:
+    for path in [*files, *hooks, *code]:
         name = path.relative_to(repo).as_posix() if path.is_relative_to(repo) else path.name
         data = path.read_bytes()
         digest.update(f"\0{name}\0{_mode(path)}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
+
+
+def _systems(source: Source, repo: Path, lab_only: bool) -> list[System]:
+    systems = load_systems(repo / "hooks", repo / "kernel", source.series)
+    return [system for system in systems if system.lab or not lab_only]
 
 
 def _is_intact(woven: Woven, stamp: Path) -> bool:
@@ -143,7 +159,7 @@ def _commits(source: Source, systems: list[System], applier: Applier) -> list[_C
                 f"hooks/{system.name} changes nothing on {source.version}: "
                 f"give it files or hooks, or remove it"
             )
-        commits.append(_Commit(system.title, system.message, files))
+        commits.append(_Commit(system.title, system.message, files, system.lab))
     applier.forget_unused()
     stock = {path: source.path / path for path in overlay.changed if (source.path / path).exists()}
     base = _Commit(
@@ -234,14 +250,16 @@ def _write_history(tree: Path, commits: list[_Commit]) -> None:
 
 
 def _fast_import(commits: list[_Commit], tree: Path) -> Iterator[bytes]:
+    # load_systems() has put the lab's systems first: their number is that of the last commit among them.
+    tags = {STOCK_TAG: 0, LAB_TAG: sum(commit.lab for commit in commits)}
     for number, commit in enumerate(commits):
         message = f"{commit.subject}\n\n{commit.body}\n".encode()
         yield f"commit refs/heads/{BRANCH}\nauthor {_IDENT}\ncommitter {_IDENT}\n".encode()
         yield b"data %d\n%s\n" % (len(message), message)
         for path, data in sorted(commit.files.items()):
             yield f"M {_mode(tree / path)} inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
-        if number == 0:
-            yield f"\nreset refs/tags/{STOCK_TAG}\nfrom refs/heads/{BRANCH}\n\n".encode()
+        for tag in (tag for tag, tagged in tags.items() if tagged == number):
+            yield f"reset refs/tags/{tag}\nfrom refs/heads/{BRANCH}\n\n".encode()
 
 
 def _mode(path: Path) -> str:

@@ -80,6 +80,12 @@ def linux_tree(root: Path) -> Path:
     )
 
 
+def add_lab(root: Path) -> None:
+    """Add a system of the lab to a clone."""
+    series = 'title = "block: lab"\nmessage = "Why."\nkernel = ["drivers/*"]\nlab = true\n'
+    write_files(root, {"kernel/drivers/lab.c": "int lab;\n", "hooks/0-lab/series.toml": series})
+
+
 def clone(root: Path) -> Path:
     """Make a clone's ``kernel/`` and ``hooks/`` with two systems."""
     return write_files(

@@ -56,6 +56,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host, "check", lambda _: None)
+    monkeypatch.setattr(build, "weave_identity", lambda given, lab_only: given.identity)
+    monkeypatch.setattr(build, "weave", lambda given, lab_only: Woven(given.path, given, given.identity))
     return tmp_path
 
 
@@ -146,20 +148,25 @@ def test_tree_settings_and_compiler_each_make_another_kernel(
     assert json.loads(first.path.with_name("meta.json").read_text())["size_bytes"] == len("stock")
 
 
-@pytest.mark.parametrize("flavour", ["parallel", "debug"])
-def test_our_kernels_are_built_from_the_woven_tree(
-    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str
+@pytest.mark.parametrize(("flavour", "only"), [("stock", True), ("parallel", False), ("debug", False)])
+def test_kernels_are_built_from_a_woven_tree_and_stock_from_the_labs(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, only: bool
 ) -> None:
-    woven = tree(tmp_path / "woven", "parallel").path
-    identity = ["first"]
-    monkeypatch.setattr(build, "weave_identity", lambda _: identity[0])
-    monkeypatch.setattr(build, "weave", lambda given: Woven(woven, given, identity[0]))
+    woven = tree(tmp_path / "woven", "woven").path
+    identity = {only: "first", not only: "never asked for"}
+
+    def weave(given: Source, *, lab_only: bool) -> Woven:
+        assert lab_only == only
+        return Woven(woven, given, identity[lab_only])
+
+    monkeypatch.setattr(build, "weave_identity", lambda _, lab_only: identity[lab_only])
+    monkeypatch.setattr(build, "weave", weave)
     first = build.build(flavour, source)
-    assert first.path.read_text() == "parallel"
+    assert first.path.read_text() == "woven"
     (woven / "fs" / "inode.c").write_text("changed")
-    identity[0] = "second"
+    identity[only] = "second"
     second = build.build(flavour, source)
-    assert (first.path.read_text(), second.path.read_text()) == ("parallel", "changed")
+    assert (first.path.read_text(), second.path.read_text()) == ("woven", "changed")
 
 
 def test_objects_are_kept_for_the_next_build_of_the_flavour(
@@ -248,8 +255,11 @@ import sys
 from pathlib import Path
 from lab import build, host
 from lab.source import Source
+from lab.weave import Woven
 signal.signal(signal.SIGINT, signal.default_int_handler)
 host.check = lambda _: None
+build.weave_identity = lambda given, lab_only: given.identity
+build.weave = lambda given, lab_only: Woven(given.path, given, given.identity)
 build.build("stock", Source(Path(sys.argv[1]), "7.3.4", "7.3", "id"))
 """
 

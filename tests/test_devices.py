@@ -15,6 +15,7 @@ def table(folder: Path, text: str) -> Path:
 
 
 NULL_BLK = 'driver = "null_blk"\ndescription = "mine"\nsize_mib = 64\nirqmode = 0\n'
+LABBLK = 'driver = "labblk"\ndescription = "mine"\nsize_mib = 64\n'
 
 
 @pytest.mark.parametrize("name", devices.names())
@@ -26,7 +27,7 @@ def test_every_device_of_the_table_loads(name: str) -> None:
 
 
 def test_the_table_has_the_devices_of_the_headline() -> None:
-    assert {"nolat", "100us", "brd"} <= set(devices.names())
+    assert {"nolat", "100us", "brd", "waiting"} <= set(devices.names())
 
 
 def test_null_blk_plan_sets_what_the_file_says() -> None:
@@ -51,6 +52,31 @@ def test_brd_is_sized_by_kernel_arguments() -> None:
     assert devices.load("brd").kernel_arguments(2, 300) == ["brd.rd_nr=2", "brd.rd_size=307200"]
 
 
+def test_labblk_plan_sets_what_the_file_says() -> None:
+    (plan,) = devices.load("waiting").plan(1, 300)
+    assert (plan.driver, plan.name) == ("labblk", "labblk0")
+    assert plan.attributes == {
+        "size_mib": "300",
+        "queues": "8",
+        "queue_depth": "32",
+        "channels": "8",
+        "stripe_kib": "4",
+        "read_ns": "20000",
+        "write_ns": "20000",
+        "submit_ns": "100000",
+        "cache": "0",
+        "flush_ns": "0",
+        "seed": "0",
+    }
+    assert devices.load("waiting").kernel_arguments(1, 300) == []
+
+
+def test_labblk_may_have_a_cache(tmp_path: Path) -> None:
+    text = LABBLK + "cache = true\nflush_ns = 1000\n"
+    (plan,) = devices.load("mine", table(tmp_path, text)).plan(1, 300)
+    assert (plan.attributes["cache"], plan.attributes["flush_ns"]) == ("1", "1000")
+
+
 def test_unknown_device_names_the_nearest() -> None:
     with pytest.raises(LabError, match="unknown device 'nolatt': expected nolat"):
         devices.load("nolatt")
@@ -65,6 +91,10 @@ def test_unknown_device_names_the_nearest() -> None:
         (NULL_BLK.replace("null_blk", "nvme"), "'nvme'"),
         (NULL_BLK + "completion_nsec = 1000\n", "completion_nsec goes with irqmode = 2"),
         (NULL_BLK.replace("irqmode = 0", "irqmode = 2"), "completion_nsec goes with irqmode = 2"),
+        (LABBLK + "stripe_kib = 6\n", "stripe_kib: Input should be a multiple of 4"),
+        (LABBLK + "submit_ns = 1000000001\n", "submit_ns: Input should be less than or equal to 1000000000"),
+        (LABBLK + "channels = 0\n", "channels: Input should be greater than or equal to 1"),
+        (LABBLK + "flush_ns = 1000\n", "flush_ns goes with cache = true"),
         ("driver = ", "is not TOML"),
     ],
 )

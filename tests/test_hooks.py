@@ -215,6 +215,16 @@ def test_variant_of_a_series_replaces_the_common_hook(tmp_path: Path) -> None:
             "expected kernel as a list",
         ),
         ("hooks/b-streams/series.toml", "title =\n", "is not TOML"),
+        (
+            "hooks/b-streams/series.toml",
+            'title = "t"\nmessage = "m"\nkernel = ["fs/*"]\nlab = 1\n',
+            "expected lab as true or false",
+        ),
+        (
+            "hooks/b-streams/series.toml",
+            'title = "t"\nmessage = "m"\nkernel = ["fs/*"]\nlab = true\n',
+            "hooks/b-streams is part of the lab and comes after hooks/a-contexts",
+        ),
         ("hooks/c-new/01-x.diff", MAKE, "hooks/c-new/series.toml is missing"),
         ("hooks/b-streams/notes.txt", "", "hooks/b-streams/notes.txt is not a hook"),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series that we would send, judged by the checkpatch of the kernel it is for."""
+"""Every commit of the woven tree, judged by the checkpatch of the kernel it is for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.series import write_series
 from lab.source import Source
+from lab.weave import BRANCH, STOCK_TAG, git, weave
 
 pytestmark = pytest.mark.guest
 
@@ -19,7 +19,9 @@ IGNORED = "MISSING_SIGN_OFF,FILE_PATH_CHANGES"
 
 
 def test_checkpatch_has_nothing_to_say(kernel_source: Source, tmp_path: Path) -> None:
-    patches = write_series(kernel_source, tmp_path / "series")[1:]
+    woven = weave(kernel_source).path
+    git(woven, "format-patch", "--quiet", "-o", str(tmp_path), f"{STOCK_TAG}..{BRANCH}")
+    patches = sorted(tmp_path.glob("*.patch"))
     assert patches
     tree = kernel_source.path
     checkpatch = ["perl", str(tree / "scripts" / "checkpatch.pl"), f"--root={tree}"]

@@ -10,7 +10,7 @@ from lab.errors import LabError
 from lab.series import write_series
 from lab.source import Source
 from lab.weave import weave
-from tests.madeup import linux_tree
+from tests.madeup import add_lab, linux_tree
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
 
@@ -29,6 +29,13 @@ def test_series_applies_to_a_pristine_tree(source: Source, repo: Path, tmp_path:
     woven = weave(source, repo).path
     differing = subprocess.run(["diff", "-r", "--exclude=.git", str(tree), str(woven)], check=False)
     assert differing.returncode == 0
+
+
+def test_lab_is_not_proposed(source: Source, repo: Path, tmp_path: Path) -> None:
+    add_lab(repo)
+    patches = write_series(source, tmp_path / "out", repo)
+    assert [patch.name[5:] for patch in patches[1:]] == ["wb-contexts.patch", "fs-streams.patch"]
+    assert "block: lab" not in patches[0].read_text()
 
 
 def test_cover_letter_is_rendered(source: Source, repo: Path, tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ TOUCHED = [
     "mm/backing-dev.o",
     "mm/page-writeback.o",
 ]
-OURS = ["mm/bdi-wb-affinity.o", "mm/bdi-writeback-ctx.o"]
+LABBLK = [f"drivers/block/labblk/{name}.o" for name in ("configfs", "main", "media", "timing")]
+OURS = ["mm/bdi-wb-affinity.o", "mm/bdi-writeback-ctx.o", *LABBLK]
 
 
 def test_no_new_warning(stock_kernel: Kernel, parallel_kernel: Kernel, kernel_source: Source) -> None:

@@ -11,7 +11,7 @@ from lab.errors import LabError
 from lab.lock import exclusive
 from lab.source import Source
 from lab.weave import Woven, weave, weave_identity
-from tests.madeup import FS_WRITEBACK
+from tests.madeup import FS_WRITEBACK, add_lab
 
 OLD_NS = 1_000_000_000
 
@@ -159,6 +159,36 @@ def test_two_weaves_at_once_are_refused(source: Source, repo: Path, tmp_path: Pa
         pytest.raises(LabError, match="two runs at once"),
     ):
         weave(source, repo)
+
+
+def test_lab_alone_is_woven_into_a_tree_of_its_own(source: Source, repo: Path) -> None:
+    add_lab(repo)
+    lab, whole = weave(source, repo, lab_only=True), weave(source, repo)
+    assert lab.path != whole.path
+    assert git(lab, "log", "--format=%s", "woven").splitlines() == ["block: lab", "Linux 7.3.4"]
+    assert (lab.path / "drivers/lab.c").read_text() == "int lab;\n"
+    assert not (lab.path / "mm/ctx.c").exists()
+    assert (lab.path / "fs/fs-writeback.c").read_text() == FS_WRITEBACK
+    assert git(whole, "log", "--reverse", "--format=%s", "stock..lab") == "block: lab\n"
+    assert git(whole, "log", "--reverse", "--format=%s", "lab..woven") == "wb: contexts\nfs: streams\n"
+
+
+def test_the_change_is_not_in_the_identity_of_the_lab(source: Source, repo: Path) -> None:
+    add_lab(repo)
+    before = weave_identity(source, repo, lab_only=True), weave_identity(source, repo)
+    (repo / "kernel/mm/ctx.c").write_text("int ctx = 2;\n")
+    (repo / "hooks/b-streams/01-none.diff").write_text("# places[7.2]: none\n# places: fs/other.c 1\n")
+    after = weave_identity(source, repo, lab_only=True), weave_identity(source, repo)
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+    (repo / "kernel/drivers/lab.c").write_text("int lab = 2;\n")
+    assert weave_identity(source, repo, lab_only=True) != before[0]
+
+
+def test_without_a_lab_its_tree_is_stock(source: Source, repo: Path) -> None:
+    lab = weave(source, repo, lab_only=True)
+    assert git(lab, "log", "--format=%s", "woven").splitlines() == ["Linux 7.3.4"]
+    assert not (lab.path / "mm/ctx.c").exists()
 
 
 def test_users_git_configuration_has_no_say(

@@ -28,7 +28,8 @@ CONFIG_EXPERT=y
 # CONFIG_CPU_MITIGATIONS is not set
 CONFIG_UNWINDER_GUESS=y
 """
-FILESYSTEMS = "CONFIG_BLOCK=y\nCONFIG_XFS_FS=y\nCONFIG_EXT4_FS=y\nCONFIG_F2FS_FS=y\n"
+BLOCK = "CONFIG_BLOCK=y\nCONFIG_BLK_DEV=y\nCONFIG_BLK_DEV_LABBLK=y\n"
+FILESYSTEMS = BLOCK + "CONFIG_XFS_FS=y\nCONFIG_EXT4_FS=y\nCONFIG_F2FS_FS=y\n"
 CGROUPS = "CONFIG_CGROUPS=y\nCONFIG_MEMCG=y\nCONFIG_BLK_CGROUP=y\n"
 
 CORE = [
@@ -40,6 +41,7 @@ CORE = [
 ]
 WITH_BLOCK = [
     "block/genhd.o",
+    *(f"drivers/block/labblk/{name}.o" for name in ("configfs", "main", "media", "timing")),
     "fs/ext4/super.o",
     "fs/ext4/wb_affinity.o",
     "fs/f2fs/data.o",

@@ -37,7 +37,14 @@ def boot(kernel: Kernel, script: str, **more: Any) -> guest.GuestResult:
 
 @pytest.mark.parametrize(
     ("fs", "device"),
-    [("xfs", "nolat"), ("ext4", "nolat"), ("f2fs", "nolat"), ("xfs", "100us"), ("ext4", "brd")],
+    [
+        ("xfs", "nolat"),
+        ("ext4", "nolat"),
+        ("f2fs", "nolat"),
+        ("xfs", "100us"),
+        ("ext4", "brd"),
+        ("xfs", "waiting"),
+    ],
 )
 def test_command_runs_on_a_fresh_filesystem(stock_kernel: Kernel, fs: str, device: str) -> None:
     result = boot(
@@ -49,7 +56,8 @@ def test_command_runs_on_a_fresh_filesystem(stock_kernel: Kernel, fs: str, devic
     )
     lines = result.output.splitlines()
     assert lines[0] == "/mnt/test"
-    assert lines[2].split() == [fs, "/dev/ram0" if device == "brd" else "/dev/nullb0"]
+    nodes = {"brd": "/dev/ram0", "waiting": "/dev/labblk0"}
+    assert lines[2].split() == [fs, nodes.get(device, "/dev/nullb0")]
     assert lines[3] == "data"
     assert result.status == 42
 

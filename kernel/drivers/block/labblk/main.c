@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The blk-mq driver: what becomes of a command.
+ *
+ * The submitting task sleeps for the time that submission takes and then copies
+ * the data. From there on the command is with the channels, and a timer ends it
+ * when the last of its pages is done. If nothing takes time, it ends at once.
+ */
+
+#include <linux/blkdev.h>
+#include <linux/highmem.h>
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
+#include "labblk.h"
+
+/* A command of 1 MiB, every page of it elsewhere in memory. */
+#define LABBLK_MAX_SECTORS	(SZ_1M >> SECTOR_SHIFT)
+#define LABBLK_MAX_SEGMENTS	(SZ_1M / PAGE_SIZE)
+
+struct labblk_cmd {
+	struct hrtimer timer;
+};
+
+/* In the timer's interrupt: a command that failed never gets here. */
+static enum hrtimer_restart labblk_timer_fired(struct hrtimer *timer)
+{
+	struct labblk_cmd *cmd = container_of(timer, struct labblk_cmd, timer);
+
+	blk_mq_end_request(blk_mq_rq_from_pdu(cmd), BLK_STS_OK);
+	return HRTIMER_NORESTART;
+}
+
+static int labblk_init_request(struct blk_mq_tag_set *set, struct request *rq,
+			       unsigned int hctx_idx, int numa_node)
+{
+	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+
+	hrtimer_setup(&cmd->timer, labblk_timer_fired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS);
+	return 0;
+}
+
+static void labblk_exit_request(struct blk_mq_tag_set *set, struct request *rq,
+				unsigned int hctx_idx)
+{
+	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+
+	/* The command has ended, but its timer may still be returning. */
+	hrtimer_cancel(&cmd->timer);
+}
+
+static void labblk_sleep(u64 ns)
+{
+	ktime_t end = ktime_add_ns(ktime_get(), ns);
+
+	if (!ns)
+		return;
+	do {
+		__set_current_state(TASK_UNINTERRUPTIBLE);
+	} while (schedule_hrtimeout(&end, HRTIMER_MODE_ABS));
+}
+
+static int labblk_transfer(struct labblk *lab, struct request *rq)
+{
+	u64 pos = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
+	bool is_write = op_is_write(req_op(rq));
+	bool fua = rq->cmd_flags & REQ_FUA;
+	sector_t first_bad, nr_bad;
+	struct req_iterator iter;
+	struct bio_vec bvec;
+
+	if (badblocks_check(&lab->bad_blocks, blk_rq_pos(rq),
+			    blk_rq_sectors(rq), &first_bad, &nr_bad))
+		return -EIO;
+
+	rq_for_each_segment(bvec, rq, iter) {
+		void *data = bvec_kmap_local(&bvec);
+		int err;
+
+		if (is_write)
+			err = labblk_media_write(&lab->media, pos, data,
+						 bvec.bv_len, fua);
+		else
+			err = labblk_media_read(&lab->media, pos, data,
+						bvec.bv_len);
+		kunmap_local(data);
+		if (err)
+			return err;
+		if (!is_write)
+			flush_dcache_page(bvec.bv_page);
+		pos += bvec.bv_len;
+	}
+	return 0;
+}
+
+static int labblk_carry_out(struct labblk *lab, struct request *rq)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+		return labblk_transfer(lab, rq);
+	case REQ_OP_FLUSH:
+		return labblk_media_flush(&lab->media);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* When a command ends that has been carried out. */
+static u64 labblk_end_ns(struct labblk *lab, struct request *rq, u64 now_ns)
+{
+	const struct labblk_config *config = &lab->config;
+	u64 page_ns;
+
+	switch (req_op(rq)) {
+	case REQ_OP_FLUSH:
+		return now_ns + READ_ONCE(config->flush_ns);
+	case REQ_OP_WRITE:
+		/* The cache takes no time, nor does it empty itself. */
+		if (config->cache && !(rq->cmd_flags & REQ_FUA))
+			return now_ns;
+		page_ns = READ_ONCE(config->write_ns);
+		break;
+	default:
+		page_ns = READ_ONCE(config->read_ns);
+		break;
+	}
+	return labblk_timing_serve(&lab->timing, now_ns, page_ns,
+				   blk_rq_pos(rq), blk_rq_sectors(rq));
+}
+
+static blk_status_t labblk_queue_rq(struct blk_mq_hw_ctx *hctx,
+				    const struct blk_mq_queue_data *bd)
+{
+	struct labblk *lab = hctx->queue->queuedata;
+	struct request *rq = bd->rq;
+	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	u64 now_ns, end_ns;
+	int err;
+
+	blk_mq_start_request(rq);
+	labblk_sleep(READ_ONCE(lab->config.submit_ns));
+	err = labblk_carry_out(lab, rq);
+	if (err) {
+		blk_mq_end_request(rq, errno_to_blk_status(err));
+		return BLK_STS_OK;
+	}
+
+	now_ns = ktime_get_ns();
+	end_ns = labblk_end_ns(lab, rq, now_ns);
+	if (end_ns > now_ns)
+		hrtimer_start(&cmd->timer, ns_to_ktime(end_ns),
+			      HRTIMER_MODE_ABS);
+	else
+		blk_mq_end_request(rq, BLK_STS_OK);
+	return BLK_STS_OK;
+}
+
+static const struct blk_mq_ops labblk_mq_ops = {
+	.queue_rq	= labblk_queue_rq,
+	.init_request	= labblk_init_request,
+	.exit_request	= labblk_exit_request,
+};
+
+static const struct block_device_operations labblk_fops = {
+	.owner		= THIS_MODULE,
+};
+
+static int labblk_alloc_disk(struct labblk *lab)
+{
+	const struct labblk_config *config = &lab->config;
+	/* A sector is what a power cut tears nothing smaller than. */
+	struct queue_limits lim = {
+		.logical_block_size	= SECTOR_SIZE,
+		.max_hw_sectors		= LABBLK_MAX_SECTORS,
+		.max_segments		= LABBLK_MAX_SEGMENTS,
+	};
+	struct gendisk *disk;
+
+	if (config->cache)
+		lim.features |= BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA;
+	disk = blk_mq_alloc_disk(&lab->tag_set, &lim, lab);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+	disk->fops = &labblk_fops;
+	disk->flags |= GENHD_FL_NO_PART;
+	strscpy(disk->disk_name, config_item_name(&lab->item));
+	set_capacity(disk, config->size_mib * (SZ_1M >> SECTOR_SHIFT));
+	lab->disk = disk;
+	return 0;
+}
+
+/**
+ * labblk_add_disk - make the disk of a device, with power on
+ * @lab: a device without a disk
+ *
+ * Context: Process context, with the device's mutex held.
+ * Return: 0 or a negative error.
+ */
+int labblk_add_disk(struct labblk *lab)
+{
+	const struct labblk_config *config = &lab->config;
+	int err;
+
+	lockdep_assert_held(&lab->mutex);
+	err = labblk_timing_init(&lab->timing, config->channels,
+				 config->stripe_kib);
+	if (err)
+		return err;
+
+	lab->tag_set = (struct blk_mq_tag_set) {
+		.ops		= &labblk_mq_ops,
+		.nr_hw_queues	= config->queues,
+		.queue_depth	= config->queue_depth,
+		.numa_node	= NUMA_NO_NODE,
+		.cmd_size	= sizeof(struct labblk_cmd),
+		/* Commands sleep while they are submitted. */
+		.flags		= BLK_MQ_F_BLOCKING,
+	};
+	err = blk_mq_alloc_tag_set(&lab->tag_set);
+	if (err)
+		goto free_timing;
+	err = labblk_alloc_disk(lab);
+	if (err)
+		goto free_tag_set;
+	lab->media.write_back = config->cache;
+	labblk_media_power_on(&lab->media);
+	err = add_disk(lab->disk);
+	if (err)
+		goto put_disk;
+	return 0;
+
+put_disk:
+	labblk_media_power_cut(&lab->media, config->seed);
+	put_disk(lab->disk);
+	lab->disk = NULL;
+free_tag_set:
+	blk_mq_free_tag_set(&lab->tag_set);
+free_timing:
+	labblk_timing_free(&lab->timing);
+	return err;
+}
+
+/**
+ * labblk_remove_disk - remove the disk of a device, also one in use
+ * @lab: a device with a disk
+ *
+ * Returns when every command has ended and no other can begin.
+ *
+ * Context: Process context, with the device's mutex held.
+ */
+void labblk_remove_disk(struct labblk *lab)
+{
+	lockdep_assert_held(&lab->mutex);
+	del_gendisk(lab->disk);
+	put_disk(lab->disk);
+	lab->disk = NULL;
+	blk_mq_free_tag_set(&lab->tag_set);
+	labblk_timing_free(&lab->timing);
+}

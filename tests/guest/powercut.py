@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs in the guest: what a labblk device with a volatile cache loses in a power cut.
+
+``powercut.py raw`` writes the bare device; ``powercut.py FS`` writes a filesystem. Standard library only.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+SIZE_MIB = 400
+PAGE_BYTES, SECTOR_BYTES = 4096, 512
+PAGES = 64
+FILES = 40
+CONFIGFS = Path("/sys/kernel/config/labblk")
+MOUNT = Path("/tmp/cut")
+MAKE = {
+    "xfs": ["mkfs.xfs", "-q", "-f"],
+    "ext4": ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0"],
+    "f2fs": ["mkfs.f2fs", "-q", "-f"],
+}
+# Look, and mend nothing.
+CHECK = {
+    "xfs": ["xfs_repair", "-n"],
+    "ext4": ["e2fsck", "-fn"],
+    "f2fs": ["fsck.f2fs", "--dry-run"],
+}
+# FS_IOC_SHUTDOWN of include/uapi/linux/fs.h with "flush neither the log nor data". A filesystem that
+# runs into the power cut reports errors, as it should, but a report in the console fails the run.
+SHUTDOWN = 2 << 30 | 4 << 16 | ord("X") << 8 | 125
+WITHOUT_FLUSH = struct.pack("=I", 2)
+
+
+class Device:
+    """A labblk device with a cache."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        """Make the device and switch its power on."""
+        self.node = f"/dev/{name}"
+        self._folder = CONFIGFS / name
+        self._folder.mkdir()
+        for key, value in (("size_mib", SIZE_MIB), ("cache", 1), ("seed", seed), ("power", 1)):
+            self._write(key, value)
+
+    def _write(self, key: str, value: int) -> None:
+        (self._folder / key).write_text(str(value))
+
+    def power(self, on: bool) -> None:
+        """Switch the power."""
+        self._write("power", int(on))
+
+    def remove(self) -> None:
+        """Remove the device."""
+        self._folder.rmdir()
+
+
+class Raw:
+    """A bare device, read and written without the page cache."""
+
+    def __init__(self, node: str) -> None:
+        """Open the device."""
+        self._fd = os.open(node, os.O_RDWR | os.O_DIRECT)
+        self._buffer = mmap.mmap(-1, PAGES * PAGE_BYTES)
+
+    def write(self, byte: int) -> None:
+        """Fill the first pages with a byte."""
+        self._buffer[:] = bytes([byte]) * len(self._buffer)
+        assert os.pwritev(self._fd, [self._buffer], 0) == len(self._buffer)
+
+    def read(self) -> bytes:
+        """Return what the first pages hold."""
+        self._buffer[:] = bytes(len(self._buffer))
+        assert os.preadv(self._fd, [self._buffer], 0) == len(self._buffer)
+        return self._buffer[:]
+
+    def flush(self) -> None:
+        """Flush the device's cache."""
+        os.fsync(self._fd)
+
+    def close(self) -> None:
+        """Close the device."""
+        os.close(self._fd)
+
+
+def fails(call: object, *arguments: object) -> bool:
+    """Return whether a call fails with EIO."""
+    assert callable(call)
+    try:
+        call(*arguments)
+    except OSError as error:
+        return error.errno == errno.EIO
+    return False
+
+
+def left_by_a_cut(name: str, seed: int) -> bytes:
+    """Flush one byte, write another over it, cut the power; return what the device then holds."""
+    device = Device(name, seed)
+    raw = Raw(device.node)
+    raw.write(1)
+    raw.flush()
+    raw.write(2)
+    assert set(raw.read()) == {2}, "a read sees the write before it"
+    device.power(False)
+    assert fails(raw.read), "reads fail after the cut"
+    assert fails(raw.write, 3), "writes fail after the cut"
+    assert fails(raw.flush), "a flush fails after the cut"
+    assert Path(device.node).is_block_device()
+    device.power(True)
+    left = raw.read()
+    raw.write(4)
+    raw.flush()
+    assert set(raw.read()) == {4}, "the device works again"
+    raw.close()
+    device.remove()
+    return left
+
+
+def cut_raw() -> None:
+    """Cut the power of bare devices and look at every sector."""
+    first = left_by_a_cut("cut0", 7)
+    sectors = [first[at : at + SECTOR_BYTES] for at in range(0, len(first), SECTOR_BYTES)]
+    assert all(len(set(sector)) == 1 for sector in sectors), "a sector is never torn"
+    assert set(first) == {1, 2}, "what was flushed is there, what was not may be"
+    pages = [set(first[at : at + PAGE_BYTES]) for at in range(0, len(first), PAGE_BYTES)]
+    assert all(kind in pages for kind in ({1}, {2}, {1, 2})), "pages are lost, kept and torn"
+    assert left_by_a_cut("cut1", 7) == first, "the seed decides"
+    assert left_by_a_cut("cut2", 8) != first, "another seed decides otherwise"
+
+
+def content(number: int) -> bytes:
+    """Return what a file holds."""
+    return f"file {number}\n".encode() * (1 + number * 997)
+
+
+def cut_filesystem(fs: str) -> None:
+    """Cut the power of a filesystem: what was fsynced is there afterwards, and nothing is broken."""
+    device = Device("cut0", 7)
+    MOUNT.mkdir()
+    subprocess.run([*MAKE[fs], device.node], check=True)
+    mount = ["mount", "-t", fs, device.node, str(MOUNT)]
+    subprocess.run(mount, check=True)
+    for number in range(FILES):
+        with (MOUNT / f"synced{number}").open("wb") as file:
+            file.write(content(number))
+            file.flush()
+            os.fsync(file.fileno())
+        # Promised to nobody.
+        (MOUNT / f"dirty{number}").write_bytes(content(number))
+    directory = os.open(MOUNT, os.O_RDONLY)
+    fcntl.ioctl(directory, SHUTDOWN, WITHOUT_FLUSH)
+    os.close(directory)
+    device.power(False)
+    subprocess.run(["umount", str(MOUNT)], check=True)
+    device.power(True)
+    subprocess.run(mount, check=True)
+    wrong = [n for n in range(FILES) if (MOUNT / f"synced{n}").read_bytes() != content(n)]
+    assert wrong == [], f"fsynced, and yet not there: {wrong}"
+    subprocess.run(["umount", str(MOUNT)], check=True)
+    subprocess.run(
+        [*CHECK[fs], device.node], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    device.remove()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "raw":
+        cut_raw()
+    else:
+        cut_filesystem(sys.argv[1])
+    print("as it should be")

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The device that waits, in a running debug kernel. What it holds and when commands end is KUnit's part."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import guest
+from lab.build import Kernel
+
+pytestmark = pytest.mark.guest
+
+HERE = Path(__file__).parent
+FILESYSTEMS = ["xfs", "ext4", "f2fs"]
+PREPARE = "set -eu; export LC_ALL=C; labs=/sys/kernel/config/labblk; mkdir $labs/mine; cd $labs/mine"
+
+LIMITS = {
+    "size_mib": (1, 1 << 24),
+    "queues": (1, 1024),
+    "queue_depth": (1, 10240),
+    "channels": (1, 1024),
+    "stripe_kib": (4, 1 << 20),
+    "read_ns": (0, 10**9),
+    "write_ns": (0, 10**9),
+    "flush_ns": (0, 10**9),
+    "submit_ns": (0, 10**9),
+    "cache": (0, 1),
+    "seed": (0, 2**64 - 1),
+    "power": (0, 1),
+}
+FIXED = {"size_mib", "queues", "queue_depth", "channels", "stripe_kib", "cache"}
+
+
+def run(kernel: Kernel, script: str, **more: Any) -> str:
+    """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
+    output = io.StringIO()
+    settings = {"fs": "none", "device": "waiting", "timeout_s": 240, **more}
+    result = guest.run(kernel.path, ["sh", "-c", script], stream=output, **settings)
+    assert result.status == 0, output.getvalue()
+    return output.getvalue()
+
+
+def written(kernel: Kernel, wanted: list[tuple[str, object]]) -> list[dict[str, Any]]:
+    """Write attributes of a fresh device in this order; return what became of each."""
+    text = shlex.quote(json.dumps([(name, str(value)) for name, value in wanted]))
+    lines = run(kernel, f"{sys.executable} {HERE / 'attributes.py'} {text}", device_size_mib=16).splitlines()
+    assert len(lines) == len(wanted)
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("fs", FILESYSTEMS)
+def test_every_byte_arrives(debug_kernel: Kernel, fs: str) -> None:
+    assert "every byte is as written" in run(debug_kernel, f"{sys.executable} {HERE / 'compare.py'} {fs}")
+
+
+@pytest.mark.parametrize("what", ["raw", *FILESYSTEMS])
+def test_power_cut_loses_only_what_was_not_flushed(debug_kernel: Kernel, what: str) -> None:
+    script = f"{sys.executable} {HERE / 'powercut.py'} {what}"
+    assert "as it should be" in run(debug_kernel, script, device_size_mib=16)
+
+
+def test_bad_blocks_can_be_neither_read_nor_written(debug_kernel: Kernel) -> None:
+    script = f"""{PREPARE}
+        echo 16 > size_mib; echo 1 > power; echo 9 2 > bad_blocks; echo 100 1 > bad_blocks; cat bad_blocks
+        one() {{
+            dd "$@" bs=512 count=1 2> /tmp/said && echo fine || grep -o 'Input/output error' /tmp/said
+        }}
+        for sector in 8 9 10 11 99 100 101; do
+            read=$(one if=/dev/mine of=/dev/null skip=$sector iflag=direct)
+            write=$(one if=/dev/zero of=/dev/mine seek=$sector oflag=direct)
+            echo "$sector $read, $write"
+        done
+    """
+    bad = "Input/output error, Input/output error"
+    assert run(debug_kernel, script, device_size_mib=16).splitlines() == [
+        *("9 2", "100 1"),
+        *("8 fine, fine", f"9 {bad}", f"10 {bad}", "11 fine, fine"),
+        *("99 fine, fine", f"100 {bad}", "101 fine, fine"),
+    ]
+
+
+def test_device_can_be_removed_under_load(debug_kernel: Kernel) -> None:
+    # With and without a cache, whose flushes are on their way too, with and without commands that take time.
+    script = f"""{PREPARE}
+        load() {{ (while dd if=/dev/zero of=/dev/mine "$@" 2> /dev/null; do :; done) & }}
+        for round in 0 1 2 3 4 5; do
+            echo $((round / 2 * 50000)) > submit_ns; echo $((round / 2 * 100000)) > write_ns
+            echo 16 > size_mib; echo $((round % 2)) > cache; echo 1 > power
+            load bs=4k count=4096 oflag=direct conv=nocreat
+            load bs=64k count=64 conv=nocreat,notrunc,fsync
+            until awk '{{ exit !($7 > 2000) }}' /sys/block/mine/stat; do :; done
+            cd /; rmdir $labs/mine; test ! -e /sys/block/mine; wait
+            mkdir $labs/mine; cd $labs/mine
+        done
+        echo removed
+    """
+    assert "removed" in run(debug_kernel, script, device_size_mib=16)
+
+
+def test_bad_attribute_values_are_refused_and_change_nothing(debug_kernel: Kernel) -> None:
+    bad: list[tuple[str, object]] = [("stripe_kib", 6)]
+    for name, (least, most) in LIMITS.items():
+        bad += [(name, value) for value in (least - 1, most + 1, "two", "1x")]
+    bad += [("bad_blocks", value) for value in ("1", "1 0", "1 -1", "one two")]
+    taken = [
+        one for one in written(debug_kernel, bad) if one["error"] != "EINVAL" or one["after"] != one["before"]
+    ]
+    assert taken == []
+
+
+def test_what_the_disk_is_made_of_is_fixed_with_it(debug_kernel: Kernel) -> None:
+    names = [name for name in LIMITS if name != "power"]
+    least: list[tuple[str, object]] = [(name, LIMITS[name][0]) for name in names]
+    wanted = [*least, ("power", 1), *least, ("power", 0), *least, ("power", 1)]
+    outcome = written(debug_kernel, wanted)
+    before, after = outcome[: len(names)], outcome[len(names) + 1 :]
+    assert {one["error"] for one in before} == {None}
+    assert {one["name"] for one in after if one["error"] == "EBUSY"} == FIXED
+    assert {one["name"] for one in after if one["error"] is None} == {*LIMITS} - FIXED
+    assert [one["after"] for one in outcome if one["name"] == "power"] == ["1", "0", "1"]
+
+
+def test_name_too_long_for_a_disk_is_refused(debug_kernel: Kernel) -> None:
+    script = f"{PREPARE}; ! mkdir $labs/a-name-of-more-than-thirty-one-bytes"
+    assert "File name too long" in run(debug_kernel, script, device_size_mib=16)

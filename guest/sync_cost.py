@@ -31,9 +31,10 @@ def mounted(number: int) -> Path:
     node = Path(f"/dev/sync{number}")
     subprocess.run(["mkfs.ext4", "-q", str(node)], check=True)
     major_minor = (Path("/sys/block") / node.name / "dev").read_text().strip()
-    contexts = Path("/sys/class/bdi") / major_minor / "nwritebacks"
-    if contexts.exists():
-        contexts.write_text(str(CONTEXTS))
+    bdi = Path("/sys/class/bdi") / major_minor
+    if (bdi / "nwritebacks").exists():
+        (bdi / "nwritebacks").write_text(str(CONTEXTS))
+        (bdi / "wb_affinity").write_text("rotor")
     mount = Path("/tmp") / node.name
     mount.mkdir()
     subprocess.run(["mount", str(node), str(mount)], check=True)

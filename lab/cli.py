@@ -318,6 +318,51 @@ def shell(kernel: str, tree: Path | None, series: str | None, **options: Any) ->
 
 
 @cli.command()
+@click.option("--fs", default="xfs", show_default=True, metavar="xfs|ext4|f2fs", help="Fresh filesystem")
+@click.option("--limit-mib", default=256, show_default=True, type=click.IntRange(1), help="Dirty limit")
+@click.option("--contexts", default=2, show_default=True, type=click.IntRange(1), help="Contexts of parallel")
+@click.option(
+    "--output",
+    default="pauses.png",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Picture to write",
+)
+@_source_options
+def pauses(
+    *, fs: str, limit_mib: int, contexts: int, output: Path, tree: Path | None, series: str | None
+) -> None:
+    """Draw dirty pages and the pauses of writers over time, stock beside parallel."""
+    from lab import guest, pauses
+
+    if fs not in guest.FILESYSTEMS or fs == "none":
+        raise unknown_name("filesystem", fs, [name for name in guest.FILESYSTEMS if name != "none"])
+    source = _source(tree, series)
+    recorded = {
+        "stock": pauses.record(_build("stock", source), fs, limit_mib, None),
+        f"{contexts} contexts": pauses.record(_build("parallel", source), fs, limit_mib, contexts),
+    }
+    pauses.draw(recorded, f"{fs}, dirty limit {limit_mib} MiB, 4 writers of 4k at random", output)
+    click.echo(output)
+
+
+@cli.command()
+@click.argument("folder", default="results/latest", type=click.Path(path_type=Path), metavar="[RESULT]")
+def throttle(folder: Path) -> None:
+    """Print how a result of "pwb bench throttle-even" compares with stock, cell by cell.
+
+    RESULT is its folder; results/latest unless given.
+    """
+    from lab import results, throttle
+
+    try:
+        cells, _ = results.read(folder)
+    except (OSError, ValueError) as error:
+        raise LabError(f"{folder} is no result of a bench ({error}): name a folder below results/") from None
+    click.echo(throttle.table(cells))
+
+
+@cli.command()
 @click.argument("scenario", default="headline", metavar="[SCENARIO]")
 @click.option("--full", is_flag=True, help="More devices, contexts and repetitions, as the scenario lists")
 @_source_options

@@ -38,7 +38,15 @@ CORE = [
     "mm/bdi-writeback-ctx.o",
     "mm/page-writeback.o",
 ]
-WITH_BLOCK = ["block/genhd.o", "fs/ext4/super.o", "fs/f2fs/data.o", "fs/f2fs/super.o", "fs/xfs/xfs_super.o"]
+WITH_BLOCK = [
+    "block/genhd.o",
+    "fs/ext4/super.o",
+    "fs/ext4/wb_affinity.o",
+    "fs/f2fs/data.o",
+    "fs/f2fs/super.o",
+    "fs/xfs/xfs_super.o",
+    "fs/xfs/xfs_wb_affinity.o",
+]
 
 SETTINGS = {
     "cgroups": (BASE + FILESYSTEMS + CGROUPS, ["CONFIG_CGROUP_WRITEBACK=y"], CORE + WITH_BLOCK),

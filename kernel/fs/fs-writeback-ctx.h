@@ -63,12 +63,13 @@ static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
 	__acquires(&wb->list_lock)
 {
 	struct bdi_writeback *old = inode_to_wb_and_lock_list(inode);
+	struct bdi_writeback_ctx *ctx = inode_next_wb_ctx(inode, old);
 	struct bdi_writeback *new;
 
-	if (likely(!inode_has_left_wb_ctx(inode)))
+	if (likely(!ctx))
 		return old;
 
-	new = wb_get_sibling(old, fetch_bdi_writeback_ctx(inode));
+	new = wb_get_sibling(old, ctx);
 	if (!new)
 		return old;
 

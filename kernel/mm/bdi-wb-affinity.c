@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Affinity: which writeback context an inode belongs to, by the filesystem's
- * own judgement where it has one.
+ * Affinity: which writeback context an inode belongs to.
+ *
+ * An inode gets a context when it is first dirtied, by the policy of its BDI,
+ * and keeps it: a choice that holds needs no lock and no memory but ->i_wb.
+ * It moves when its context is no longer in use, or, while the device is under
+ * pressure, from a context with work queued to one that has none: by whatever
+ * rule inodes are dealt out, one flusher must not do the work of all.
  */
 
 #include <linux/backing-dev.h>
 #include <linux/bdi-writeback-ctx.h>
+#include <linux/device.h>
 #include <linux/fs.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
 
-/**
- * wb_affinity_index - index of the context that an inode belongs to
- * @inode: inode of a filesystem that spreads its inodes over contexts
- * @nr_wb_ctx: number of contexts in use, at least 1
- *
- * Called with spinlocks held and interrupts off.
- *
- * Return: an index below @nr_wb_ctx.
- */
-unsigned int wb_affinity_index(struct inode *inode, int nr_wb_ctx)
+static const char * const wb_affinity_names[] = {
+	[WB_AFFINITY_FS]		= "fs",
+	[WB_AFFINITY_INO]		= "ino",
+	[WB_AFFINITY_ROTOR]		= "rotor",
+	[WB_AFFINITY_LEAST_LOADED]	= "least-loaded",
+};
+
+/* By the filesystem's own judgement where it has one. */
+static unsigned int wb_affinity_fs_index(struct inode *inode, int nr_wb_ctx)
 {
 	const struct super_operations *op = inode->i_sb->s_op;
 	unsigned int index;
@@ -34,3 +41,185 @@ unsigned int wb_affinity_index(struct inode *inode, int nr_wb_ctx)
 
 	return index;
 }
+
+static unsigned int wb_affinity_rotor_index(struct backing_dev_info *bdi,
+					    int nr_wb_ctx)
+{
+	return (unsigned int)atomic_inc_return(&bdi->wb_rotor) % nr_wb_ctx;
+}
+
+/*
+ * How busy a context is: nothing to do, dirty inodes that nobody writes yet,
+ * or a flusher at work. Not every inode weighs the same, so a finer measure
+ * would not say more.
+ */
+static unsigned int wb_ctx_load(struct bdi_writeback_ctx *ctx)
+{
+	if (!ctx || !wb_has_dirty_io(&ctx->wb))
+		return 0;
+
+	return writeback_in_progress(&ctx->wb) ? 2 : 1;
+}
+
+/* In turn, so that equals share. */
+static unsigned int wb_affinity_least_loaded_index(struct backing_dev_info *bdi,
+						   int nr_wb_ctx)
+{
+	unsigned int first = wb_affinity_rotor_index(bdi, nr_wb_ctx);
+	unsigned int best = first;
+	unsigned int least = UINT_MAX;
+
+	for (unsigned int i = 0; i < nr_wb_ctx && least; i++) {
+		unsigned int index = (first + i) % nr_wb_ctx;
+		unsigned int load = wb_ctx_load(bdi_wb_ctx(bdi, index));
+
+		if (load < least) {
+			least = load;
+			best = index;
+		}
+	}
+	return best;
+}
+
+/* Context of an inode that has none, or none that is in use. */
+static unsigned int wb_affinity_new_index(struct inode *inode, int nr_wb_ctx,
+					  enum wb_affinity affinity)
+{
+	struct backing_dev_info *bdi = inode_to_bdi(inode);
+
+	switch (affinity) {
+	case WB_AFFINITY_INO:
+		return wb_ctx_index(inode->i_ino, nr_wb_ctx);
+	case WB_AFFINITY_ROTOR:
+		return wb_affinity_rotor_index(bdi, nr_wb_ctx);
+	case WB_AFFINITY_LEAST_LOADED:
+		return wb_affinity_least_loaded_index(bdi, nr_wb_ctx);
+	case WB_AFFINITY_FS:
+		break;
+	}
+	return wb_affinity_fs_index(inode, nr_wb_ctx);
+}
+
+/* How many contexts the inodes of a filesystem may be spread over. */
+static int sb_nr_wb_ctx(struct super_block *sb, enum wb_affinity affinity)
+{
+	int nr_wb_ctx = READ_ONCE(sb->s_bdi->nr_wb_ctx);
+
+	if (affinity != WB_AFFINITY_FS || !sb->s_op->get_max_wb_ctx)
+		return nr_wb_ctx;
+
+	return clamp(sb->s_op->get_max_wb_ctx(sb), 1, nr_wb_ctx);
+}
+
+/**
+ * wb_affinity_index - index of the context that an inode belongs to
+ * @inode: inode of a filesystem that spreads its inodes over contexts
+ *
+ * Where it is, as long as that context is in use, but for the policy "ino",
+ * which always goes by the number. Called with spinlocks held and interrupts
+ * off.
+ *
+ * Return: an index below the number of contexts of the BDI.
+ */
+unsigned int wb_affinity_index(struct inode *inode)
+{
+	enum wb_affinity affinity = READ_ONCE(inode_to_bdi(inode)->wb_affinity);
+	int nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
+
+	if (affinity != WB_AFFINITY_INO && READ_ONCE(inode->i_wb)) {
+		unsigned int index = inode_wb_ctx(inode)->index;
+
+		if (index < nr_wb_ctx)
+			return index;
+	}
+	return wb_affinity_new_index(inode, nr_wb_ctx, affinity);
+}
+
+/* Is another inode than the one that has just been written queued for I/O? */
+static bool wb_is_crowded(struct bdi_writeback *wb)
+{
+	return !list_empty(&wb->b_more_io) || !list_is_singular(&wb->b_io);
+}
+
+static bool wb_ctx_is_idle(struct bdi_writeback *throttle, unsigned int index)
+{
+	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(throttle->bdi, index);
+	struct bdi_writeback *wb = ctx ? throttled_wb_rcu(throttle, ctx) : NULL;
+
+	return !wb || !wb_has_dirty_io(wb);
+}
+
+/**
+ * wb_affinity_next_ctx - context that an inode moves to
+ * @inode: inode that its flusher has just written a part of
+ * @wb: its writeback, list_lock is held
+ * @pressure: the device is over its background threshold
+ *
+ * Where contexts with work wait for their flushers while others have none, an
+ * inode moves to one of these. Where all have work, one that such a move has
+ * taken astray goes back to where the filesystem wants it.
+ *
+ * Return: the context, %NULL if the inode stays where it is.
+ */
+struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
+					       struct bdi_writeback *wb,
+					       bool pressure)
+{
+	struct backing_dev_info *bdi = wb->bdi;
+	enum wb_affinity affinity = READ_ONCE(bdi->wb_affinity);
+	struct bdi_writeback_ctx *ctx = inode_next_wb_ctx(inode, wb);
+	unsigned int home = wb->ctx->index;
+	unsigned int next;
+	int nr_wb_ctx;
+
+	if (ctx || !pressure || affinity == WB_AFFINITY_INO ||
+	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_is_crowded(wb))
+		return ctx;
+
+	nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
+	if (affinity == WB_AFFINITY_FS)
+		home = wb_affinity_fs_index(inode, nr_wb_ctx);
+
+	next = home;
+	rcu_read_lock();
+	for (unsigned int i = 0; i < nr_wb_ctx; i++) {
+		unsigned int index = (home + i) % nr_wb_ctx;
+
+		if (wb_ctx_is_idle(wb->throttle, index)) {
+			next = index;
+			break;
+		}
+	}
+	rcu_read_unlock();
+
+	return next == wb->ctx->index ? NULL : bdi_fetch_wb_ctx(bdi, next);
+}
+
+static ssize_t wb_affinity_show(struct device *dev,
+				struct device_attribute *attr, char *buf)
+{
+	struct backing_dev_info *bdi = dev_get_drvdata(dev);
+	enum wb_affinity active = READ_ONCE(bdi->wb_affinity);
+	int len = 0;
+
+	for (int i = 0; i < ARRAY_SIZE(wb_affinity_names); i++)
+		len += sysfs_emit_at(buf, len, i == active ? "%s[%s]" : "%s%s",
+				     i ? " " : "", wb_affinity_names[i]);
+
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+
+static ssize_t wb_affinity_store(struct device *dev,
+				 struct device_attribute *attr,
+				 const char *buf, size_t count)
+{
+	struct backing_dev_info *bdi = dev_get_drvdata(dev);
+	int affinity = sysfs_match_string(wb_affinity_names, buf);
+
+	if (affinity < 0)
+		return affinity;
+
+	WRITE_ONCE(bdi->wb_affinity, affinity);
+	return count;
+}
+DEVICE_ATTR_RW(wb_affinity);

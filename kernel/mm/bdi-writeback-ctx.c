@@ -208,6 +208,24 @@ static unsigned int inode_wb_ctx_index(struct inode *inode)
 }
 
 /**
+ * bdi_fetch_wb_ctx - context of a BDI, created if need be
+ * @bdi: BDI with a filesystem that spreads its inodes over contexts
+ * @index: below bdi->max_wb_ctx
+ *
+ * Return: the context, or context 0 where there is no memory for it.
+ */
+struct bdi_writeback_ctx *bdi_fetch_wb_ctx(struct backing_dev_info *bdi,
+					   unsigned int index)
+{
+	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(bdi, index);
+
+	if (unlikely(!ctx))
+		ctx = bdi_create_wb_ctx(bdi, index);
+
+	return ctx ?: bdi_wb_ctx(bdi, 0);
+}
+
+/**
  * fetch_bdi_writeback_ctx - context that an inode is to be written back by
  * @inode: inode of interest
  *
@@ -219,14 +237,7 @@ static unsigned int inode_wb_ctx_index(struct inode *inode)
  */
 struct bdi_writeback_ctx *fetch_bdi_writeback_ctx(struct inode *inode)
 {
-	struct backing_dev_info *bdi = inode_to_bdi(inode);
-	unsigned int index = inode_wb_ctx_index(inode);
-	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(bdi, index);
-
-	if (unlikely(!ctx))
-		ctx = bdi_create_wb_ctx(bdi, index);
-
-	return ctx ?: bdi_wb_ctx(bdi, 0);
+	return bdi_fetch_wb_ctx(inode_to_bdi(inode), inode_wb_ctx_index(inode));
 }
 EXPORT_SYMBOL_GPL(fetch_bdi_writeback_ctx);
 
@@ -248,15 +259,19 @@ struct bdi_writeback_ctx *inode_wb_ctx(struct inode *inode)
 }
 
 /**
- * inode_has_left_wb_ctx - is an inode in another context than it should be?
+ * inode_next_wb_ctx - context that an inode has to move to
  * @inode: inode with a writeback
+ * @wb: its writeback, list_lock is held
  *
- * Return: %true after the number of contexts has changed and before the inode
- * has followed. Without a lock, the answer is a hint.
+ * Return: the context; %NULL if the inode stays, as it does but after the
+ * number of contexts has changed.
  */
-bool inode_has_left_wb_ctx(struct inode *inode)
+struct bdi_writeback_ctx *inode_next_wb_ctx(struct inode *inode,
+					    struct bdi_writeback *wb)
 {
-	return inode_wb_ctx(inode)->index != inode_wb_ctx_index(inode);
+	unsigned int index = inode_wb_ctx_index(inode);
+
+	return index == wb->ctx->index ? NULL : bdi_fetch_wb_ctx(wb->bdi, index);
 }
 
 #ifndef CONFIG_CGROUP_WRITEBACK

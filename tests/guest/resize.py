@@ -13,6 +13,7 @@ the load lasts, all rounds together.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 import os
 import random
@@ -36,6 +37,7 @@ GROUP_PAGES = 16
 ROUNDS = 4
 
 FEW_CONTEXTS, MANY_CONTEXTS = 1, 8
+POLICIES = ("fs", "ino", "rotor", "least-loaded")
 RESIZE_S = 0.05
 # Times of the last so many calls are kept.
 TIMES = 1 << 17
@@ -227,9 +229,11 @@ class Load:
             path.write_bytes(contents(number, GROUP_PAGES, self.groups[0] + 1))
 
     def resize(self) -> None:
-        """Change the number of contexts between few and many, for ever."""
+        """Change the number of contexts between few and many, and the policy of affinity, for ever."""
         fd = os.open(Path(os.environ["PWB_BDI"], "nwritebacks"), os.O_WRONLY)
-        while True:
+        affinity = Path(os.environ["PWB_BDI"], "wb_affinity")
+        for policy in itertools.cycle(POLICIES):
+            affinity.write_text(policy)
             for contexts in (FEW_CONTEXTS, MANY_CONTEXTS):
                 begin = time.perf_counter_ns()
                 os.pwrite(fd, b"%d" % contexts, 0)

@@ -67,6 +67,7 @@ FLUSHING = [
 ]
 RESIZE_S = 0.02
 MOST_CONTEXTS = 8
+POLICIES = ("fs", "ino", "rotor", "least-loaded")
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -213,11 +214,12 @@ def join_cgroup(name: str) -> None:
 
 
 def resize_for_ever() -> None:
-    """Change the number of writeback contexts at random."""
+    """Change the number of writeback contexts and the policy of affinity at random."""
     choose = random.Random(0)
-    path = Path(os.environ["PWB_BDI"], "nwritebacks")
+    bdi = Path(os.environ["PWB_BDI"])
     while True:
-        path.write_text(str(choose.randint(1, MOST_CONTEXTS)))
+        (bdi / "wb_affinity").write_text(choose.choice(POLICIES))
+        (bdi / "nwritebacks").write_text(str(choose.randint(1, MOST_CONTEXTS)))
         time.sleep(RESIZE_S)
 
 

@@ -26,7 +26,7 @@ def prove(kernel: Kernel, fs: str, *options: str, contexts: int) -> None:
         kernel.path,
         [sys.executable, str(HERE / "syncproof.py"), fs, str(ROUNDS), "--quick", *options],
         fs="none",
-        settings={"nwritebacks": str(contexts)},
+        settings={"nwritebacks": str(contexts), "wb_affinity": "rotor"},
         timeout_s=240,
         stream=output,
     )

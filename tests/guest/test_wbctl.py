@@ -33,7 +33,7 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
         debug_kernel.path,
         ["sh", "-c", script],
         fs="ext4",
-        settings={"nwritebacks": "3"},
+        settings={"nwritebacks": "3", "wb_affinity": "rotor"},
         timeout_s=120,
         stream=output,
     )

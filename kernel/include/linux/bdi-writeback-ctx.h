@@ -78,9 +78,12 @@ void bdi_shutdown_wb_ctx(struct backing_dev_info *bdi);
 
 void sb_enable_wb_ctx(struct super_block *sb);
 
+struct bdi_writeback_ctx *bdi_fetch_wb_ctx(struct backing_dev_info *bdi,
+					   unsigned int index);
 struct bdi_writeback_ctx *fetch_bdi_writeback_ctx(struct inode *inode);
 struct bdi_writeback_ctx *inode_wb_ctx(struct inode *inode);
-bool inode_has_left_wb_ctx(struct inode *inode);
+struct bdi_writeback_ctx *inode_next_wb_ctx(struct inode *inode,
+					    struct bdi_writeback *wb);
 void inode_attach_root_wb(struct inode *inode);
 struct bdi_writeback *wb_get_sibling(struct bdi_writeback *wb,
 				     struct bdi_writeback_ctx *ctx);

@@ -3,45 +3,312 @@
  * KUnit tests of the affinity of inodes to writeback contexts.
  */
 
+#include <kunit/resource.h>
 #include <kunit/test.h>
+#include <linux/backing-dev.h>
 #include <linux/bdi-writeback-ctx.h>
+#include <linux/device.h>
 #include <linux/fs.h>
+
+#define NR_CTX	4
+
+struct wb_affinity_fixture {
+	struct backing_dev_info *bdi;
+	struct super_block sb;
+	struct inode inode;
+	struct inode other;
+	struct device dev;
+};
 
 static unsigned int by_generation(struct inode *inode, int nr_wb_ctx)
 {
-	return inode->i_generation;
+	return inode->i_generation % nr_wb_ctx;
+}
+
+static int two_at_most(struct super_block *sb)
+{
+	return 2;
 }
 
 static const struct super_operations opinionated = {
 	.get_inode_wb_ctx_idx = by_generation,
 };
 
+static const struct super_operations modest = {
+	.get_inode_wb_ctx_idx = by_generation,
+	.get_max_wb_ctx = two_at_most,
+};
+
 static const struct super_operations indifferent;
+
+static void put_bdi(void *bdi)
+{
+	bdi_put(bdi);
+}
+
+/* a filesystem with an opinion on four contexts, and an inode without one */
+static int wb_affinity_test_init(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture;
+
+	fixture = kunit_kzalloc(test, sizeof(*fixture), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fixture);
+	fixture->bdi = bdi_alloc(NUMA_NO_NODE);
+	KUNIT_ASSERT_NOT_NULL(test, fixture->bdi);
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, put_bdi, fixture->bdi));
+
+	fixture->bdi->max_wb_ctx = NR_CTX;
+	fixture->bdi->nr_wb_ctx = NR_CTX;
+	fixture->sb.s_op = &opinionated;
+	fixture->sb.s_bdi = fixture->bdi;
+	sb_enable_wb_ctx(&fixture->sb);
+	for (int i = 0; i < NR_CTX; i++)
+		bdi_fetch_wb_ctx(fixture->bdi, i);
+
+	fixture->inode.i_sb = &fixture->sb;
+	fixture->inode.i_ino = 9;
+	fixture->inode.i_generation = 2;
+	INIT_LIST_HEAD(&fixture->inode.i_io_list);
+	INIT_LIST_HEAD(&fixture->other.i_io_list);
+	dev_set_drvdata(&fixture->dev, fixture->bdi);
+	test->priv = fixture;
+	return 0;
+}
+
+static struct bdi_writeback *wb_of(struct kunit *test, unsigned int index)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	return &bdi_wb_ctx(fixture->bdi, index)->wb;
+}
+
+static void set_affinity(struct kunit *test, const char *text)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	KUNIT_ASSERT_EQ(test, strlen(text),
+			dev_attr_wb_affinity.store(&fixture->dev,
+						   &dev_attr_wb_affinity,
+						   text, strlen(text)));
+}
+
+/* attach the inode, and queue it and another one for I/O */
+static void crowd(struct kunit *test, unsigned int index)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+	struct bdi_writeback *wb = wb_of(test, index);
+
+	fixture->inode.i_wb = wb;
+	list_add(&fixture->inode.i_io_list, &wb->b_io);
+	list_add(&fixture->other.i_io_list, &wb->b_io);
+	set_bit(WB_has_dirty_io, &wb->state);
+}
+
+static void uncrowd(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	list_del_init(&fixture->inode.i_io_list);
+	list_del_init(&fixture->other.i_io_list);
+	for (int i = 0; i < NR_CTX; i++)
+		clear_bit(WB_has_dirty_io, &wb_of(test, i)->state);
+}
+
+/* index of the context that the inode moves to, -1 if it stays */
+static int next(struct kunit *test, bool pressure)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+	struct bdi_writeback_ctx *ctx;
+
+	ctx = wb_affinity_next_ctx(&fixture->inode, fixture->inode.i_wb,
+				   pressure);
+	return ctx ? ctx->index : -1;
+}
 
 static void filesystem_decides(struct kunit *test)
 {
-	struct super_block sb = { .s_op = &opinionated };
-	struct inode inode = { .i_sb = &sb, .i_ino = 8, .i_generation = 3 };
+	struct wb_affinity_fixture *fixture = test->priv;
 
-	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&inode, 4));
+	KUNIT_EXPECT_EQ(test, 2, wb_affinity_index(&fixture->inode));
 }
 
 static void inode_number_decides_otherwise(struct kunit *test)
 {
-	struct super_block sb = { .s_op = &indifferent };
-	struct inode inode = { .i_sb = &sb, .i_ino = 10, .i_generation = 3 };
+	struct wb_affinity_fixture *fixture = test->priv;
 
-	KUNIT_EXPECT_EQ(test, 2, wb_affinity_index(&inode, 4));
+	fixture->sb.s_op = &indifferent;
+	KUNIT_EXPECT_EQ(test, 1, wb_affinity_index(&fixture->inode));
+}
+
+static void filesystem_limits_the_contexts(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->sb.s_op = &modest;
+	KUNIT_EXPECT_EQ(test, 0, wb_affinity_index(&fixture->inode));
+	fixture->inode.i_wb = wb_of(test, 3);
+	KUNIT_EXPECT_EQ(test, 0, wb_affinity_index(&fixture->inode));
+	set_affinity(test, "ino");
+	fixture->inode.i_ino = 11;
+	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
+}
+
+static void attached_inode_stays(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->inode.i_wb = wb_of(test, 3);
+	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
+	set_affinity(test, "least-loaded");
+	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
+	set_affinity(test, "rotor");
+	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
+	fixture->bdi->nr_wb_ctx = 3;
+	KUNIT_EXPECT_GT(test, 3, wb_affinity_index(&fixture->inode));
+}
+
+static void number_holds_wherever_the_inode_is(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	set_affinity(test, "ino\n");
+	KUNIT_EXPECT_EQ(test, 1, wb_affinity_index(&fixture->inode));
+	crowd(test, 3);
+	KUNIT_EXPECT_EQ(test, 1, next(test, false));
+	uncrowd(test);
+	crowd(test, 1);
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	uncrowd(test);
+}
+
+static void rotor_takes_turns(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+	unsigned int first;
+
+	set_affinity(test, "rotor");
+	first = wb_affinity_index(&fixture->inode);
+	for (int i = 1; i <= NR_CTX; i++)
+		KUNIT_EXPECT_EQ(test, (first + i) % NR_CTX,
+				wb_affinity_index(&fixture->inode));
+}
+
+static void least_loaded_is_found(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	set_affinity(test, "least-loaded");
+	for (int i = 0; i < NR_CTX; i++)
+		set_bit(WB_has_dirty_io, &wb_of(test, i)->state);
+	for (int i = 0; i < NR_CTX; i++)
+		if (i != 1)
+			set_bit(WB_writeback_running, &wb_of(test, i)->state);
+	KUNIT_EXPECT_EQ(test, 1, wb_affinity_index(&fixture->inode));
+
+	clear_bit(WB_has_dirty_io, &wb_of(test, 3)->state);
+	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
+
+	for (int i = 0; i < NR_CTX; i++)
+		clear_bit(WB_writeback_running, &wb_of(test, i)->state);
+	uncrowd(test);
+}
+
+static void crowded_context_hands_over_to_an_idle_one(struct kunit *test)
+{
+	crowd(test, 2);
+	KUNIT_EXPECT_EQ(test, -1, next(test, false));
+	/* counted from the place that the filesystem wants, which is busy */
+	KUNIT_EXPECT_EQ(test, 3, next(test, true));
+	set_bit(WB_has_dirty_io, &wb_of(test, 3)->state);
+	KUNIT_EXPECT_EQ(test, 0, next(test, true));
+	uncrowd(test);
+}
+
+static void inode_that_is_alone_stays(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	crowd(test, 0);
+	list_del_init(&fixture->other.i_io_list);
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	uncrowd(test);
+}
+
+static void stray_goes_home_when_all_are_busy(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	crowd(test, 0);
+	for (int i = 0; i < NR_CTX; i++)
+		set_bit(WB_has_dirty_io, &wb_of(test, i)->state);
+	KUNIT_EXPECT_EQ(test, 2, next(test, true));
+	list_del_init(&fixture->inode.i_io_list);
+	list_del_init(&fixture->other.i_io_list);
+	crowd(test, 2);
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	uncrowd(test);
+}
+
+static void handing_over_stays_within_the_limit(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->sb.s_op = &modest;
+	crowd(test, 0);
+	set_bit(WB_has_dirty_io, &wb_of(test, 1)->state);
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	uncrowd(test);
+}
+
+static void filesystem_without_contexts_is_left_alone(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->sb.s_iflags &= ~SB_I_WB_CTX;
+	crowd(test, 0);
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	uncrowd(test);
+}
+
+static void policy_is_shown_and_set(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+	struct device_attribute *attr = &dev_attr_wb_affinity;
+	char *page = (char *)get_zeroed_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	attr->show(&fixture->dev, attr, page);
+	KUNIT_EXPECT_STREQ(test, "[fs] ino rotor least-loaded\n", page);
+	set_affinity(test, "rotor\n");
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			attr->store(&fixture->dev, attr, "random", 6));
+	KUNIT_EXPECT_EQ(test, -EINVAL, attr->store(&fixture->dev, attr, "", 0));
+	attr->show(&fixture->dev, attr, page);
+	KUNIT_EXPECT_STREQ(test, "fs ino [rotor] least-loaded\n", page);
+	free_page((unsigned long)page);
 }
 
 static struct kunit_case wb_affinity_test_cases[] = {
 	KUNIT_CASE(filesystem_decides),
 	KUNIT_CASE(inode_number_decides_otherwise),
+	KUNIT_CASE(filesystem_limits_the_contexts),
+	KUNIT_CASE(attached_inode_stays),
+	KUNIT_CASE(number_holds_wherever_the_inode_is),
+	KUNIT_CASE(rotor_takes_turns),
+	KUNIT_CASE(least_loaded_is_found),
+	KUNIT_CASE(crowded_context_hands_over_to_an_idle_one),
+	KUNIT_CASE(inode_that_is_alone_stays),
+	KUNIT_CASE(stray_goes_home_when_all_are_busy),
+	KUNIT_CASE(handing_over_stays_within_the_limit),
+	KUNIT_CASE(filesystem_without_contexts_is_left_alone),
+	KUNIT_CASE(policy_is_shown_and_set),
 	{}
 };
 
 static struct kunit_suite wb_affinity_test_suite = {
 	.name = "bdi_wb_affinity",
+	.init = wb_affinity_test_init,
 	.test_cases = wb_affinity_test_cases,
 };
 

@@ -170,19 +170,21 @@ static void filesystem_that_does_not_ask_has_one_context(struct kunit *test)
 static void new_number_counts_at_once(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
+	struct inode *inode = &fixture->inode;
 	struct bdi_writeback_ctx *last;
 
 	enable(test, 4);
 	last = fetch(test, 7);
-	fixture->inode.i_wb = &last->wb;
-	KUNIT_EXPECT_FALSE(test, inode_has_left_wb_ctx(&fixture->inode));
+	inode->i_wb = &last->wb;
+	KUNIT_EXPECT_NULL(test, inode_next_wb_ctx(inode, inode->i_wb));
 
 	KUNIT_EXPECT_EQ(test, 2, set_nwritebacks(fixture, "2\n"));
-	KUNIT_EXPECT_TRUE(test, inode_has_left_wb_ctx(&fixture->inode));
-	KUNIT_EXPECT_PTR_EQ(test, last, inode_wb_ctx(&fixture->inode));
+	KUNIT_EXPECT_EQ(test, 1, inode_next_wb_ctx(inode, inode->i_wb)->index);
+	KUNIT_EXPECT_PTR_EQ(test, last, inode_wb_ctx(inode));
 	KUNIT_EXPECT_EQ(test, 1, fetch(test, 7)->index);
 	KUNIT_EXPECT_EQ(test, 4, count_contexts(fixture->bdi));
 
+	inode->i_wb = NULL;
 	KUNIT_EXPECT_EQ(test, 1, set_nwritebacks(fixture, "8"));
 	KUNIT_EXPECT_EQ(test, 7, fetch(test, 7)->index);
 	KUNIT_EXPECT_PTR_EQ(test, last, fetch(test, 3));

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __XFS_WB_AFFINITY_H__
+#define __XFS_WB_AFFINITY_H__
+
+unsigned int xfs_get_inode_wb_ctx_idx(struct inode *inode, int nr_wb_ctx);
+int xfs_get_max_wb_ctx(struct super_block *sb);
+
+#endif /* __XFS_WB_AFFINITY_H__ */

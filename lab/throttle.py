@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a result says of the throttle: each cell of the parallel kernel against stock, as a Markdown table."""
+
+from __future__ import annotations
+
+from lab.errors import LabError
+from lab.measure import Spread
+from lab.results import Cell
+
+# Asked of every cell: throughput, 99th percentile of write latency, slowest job and most dirty pages, as
+# ratios to stock.
+LEAST_THROUGHPUT = 1.0
+MOST_LATENCY = 1.1
+LEAST_SLOWEST_JOB = 0.8
+MOST_DIRTY = 1.1
+
+
+def table(cells: list[Cell]) -> str:
+    """Return one line for each cell of the parallel kernel; a ratio that misses what is asked is bold.
+
+    Args:
+        cells: of one result.
+
+    Raises:
+        LabError: a cell has no stock cell to be compared with.
+    """
+    lines = [
+        "| fs | dirty limit | contexts | throughput | p99 latency | slowest job | most dirty |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for cell in cells:
+        if cell.variant != "parallel":
+            continue
+        stock = _stock(cell, cells)
+        shown = [
+            _ratio(cell.mib_s, stock.mib_s, LEAST_THROUGHPUT, None),
+            _ratio(cell.latency_p99_us, stock.latency_p99_us, None, MOST_LATENCY),
+            _ratio(cell.slowest_job_mib_s, stock.slowest_job_mib_s, LEAST_SLOWEST_JOB, None),
+            _ratio(cell.dirty_max_mib, stock.dirty_max_mib, None, MOST_DIRTY),
+        ]
+        lines.append(
+            f"| {cell.fs} | {cell.dirty_limit_mib} MiB | {cell.contexts} | " + " | ".join(shown) + " |"
+        )
+    return "\n".join(lines)
+
+
+def _stock(cell: Cell, cells: list[Cell]) -> Cell:
+    for other in cells:
+        same = (other.device, other.fs, other.dirty_limit_mib) == (
+            cell.device,
+            cell.fs,
+            cell.dirty_limit_mib,
+        )
+        if other.variant == "stock" and same:
+            return other
+    raise LabError(
+        f"the result has no stock cell for {cell.fs} on {cell.device} at {cell.dirty_limit_mib} MiB: "
+        "measure it again with ./pwb bench"
+    )
+
+
+def _ratio(ours: Spread | None, theirs: Spread | None, least: float | None, most: float | None) -> str:
+    if ours is None or theirs is None or not theirs.median:
+        return "-"
+    ratio = round(ours.median / theirs.median, 2)
+    missed = (least is not None and ratio < least) or (most is not None and ratio > most)
+    return f"**{ratio:.2f}**" if missed else f"{ratio:.2f}"

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which writeback context an inode goes to, in a running debug kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.build import Kernel
+from tests.guest.test_contexts import run
+
+pytestmark = pytest.mark.guest
+
+# Sums of the lines of the statistics: dirty inodes and kB flushed, for each context that exists.
+DIRTY = "awk '/^Context/ {print $4 + $6 + $8}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
+FLUSHED = "awk '/^Context/ {print $12}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
+
+# Eight files are written over and over, until the flushers have had a hundred times what may be dirty.
+HOT_FILES = f"""
+    echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
+    echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
+    for file in $hot; do
+        while dd if=/dev/zero of=$file bs=64k count=32 conv=notrunc; do :; done 2>/dev/null &
+    done
+    until test $({FLUSHED} | awk '{{kib += $1}} END {{print kib + 0}}') -gt $((400 << 10)); do sleep 0.1; done
+    kill $(jobs -p)
+    wait
+    {FLUSHED}
+"""
+
+
+def numbers(output: str) -> list[int]:
+    return [int(word) for word in output.split()]
+
+
+def test_policy_is_shown_and_set(debug_kernel: Kernel) -> None:
+    script = """
+        cat $PWB_BDI/wb_affinity
+        for value in random '' fs,ino 1; do echo $value > $PWB_BDI/wb_affinity && exit 1; done 2>/dev/null
+        cat $PWB_BDI/wb_affinity
+        echo least-loaded > $PWB_BDI/wb_affinity && cat $PWB_BDI/wb_affinity
+    """
+    assert run(debug_kernel, script, fs="none").splitlines() == [
+        "[fs] ino rotor least-loaded",
+        "[fs] ino rotor least-loaded",
+        "fs ino rotor [least-loaded]",
+    ]
+
+
+def test_f2fs_deals_its_inodes_out_in_turn(debug_kernel: Kernel) -> None:
+    script = """
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        for i in 1 2 3 4; do : > $PWB_MNT/$i; done
+        for i in 1 2 3 4; do dd if=/dev/zero of=$PWB_MNT/$i bs=64k count=1 conv=notrunc 2>/dev/null; done
+        awk '/^Context/ {print $4 + $6 + $8}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats
+    """
+    first, second = map(int, run(debug_kernel, script, fs="f2fs", contexts=2).split())
+    assert min(first, second) >= 2
+
+
+def test_xfs_binds_an_allocation_group(debug_kernel: Kernel) -> None:
+    # Four groups, and a new directory goes to the next one: four of eight contexts are of use.
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        for i in 1 2 3 4; do
+            mkdir $PWB_MNT/$i && for j in 1 2 3; do echo data > $PWB_MNT/$i/$j; done
+        done
+        {DIRTY}
+    """
+    dirty = numbers(run(debug_kernel, script, fs="xfs", contexts=8))
+    assert len(dirty) == 4
+    assert min(dirty) >= 3
+
+
+def test_ext4_binds_a_flex_group(debug_kernel: Kernel) -> None:
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        mkdir $PWB_MNT/directory
+        sync
+        for i in $(seq 8); do echo data > $PWB_MNT/directory/$i; done
+        {DIRTY}
+    """
+    assert max(numbers(run(debug_kernel, script, fs="ext4", contexts=4))) >= 8
+
+
+@pytest.mark.parametrize("affinity", ["rotor", "least-loaded"])
+def test_new_inodes_are_dealt_out(debug_kernel: Kernel, affinity: str) -> None:
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        for i in $(seq 8); do echo data > $PWB_MNT/$i; done
+        {DIRTY}
+    """
+    dirty = numbers(run(debug_kernel, script, fs="ext4", contexts=4, affinity=affinity))
+    assert len(dirty) == 4
+    assert min(dirty) >= 2
+
+
+@pytest.mark.parametrize("fs", ["xfs", "ext4"])
+def test_crowded_context_hands_over(debug_kernel: Kernel, fs: str) -> None:
+    # All files are in one group, so they begin in one context.
+    script = f"""
+        mkdir $PWB_MNT/directory
+        hot=$(for i in $(seq 8); do echo $PWB_MNT/directory/$i; done)
+        {HOT_FILES}
+    """
+    flushed = numbers(run(debug_kernel, script, fs=fs, contexts=4))
+    assert len(flushed) == 4
+    assert min(flushed) > 0
+
+
+def test_number_holds_under_load(debug_kernel: Kernel) -> None:
+    # Every fourth file: their numbers are all multiples of four.
+    script = f"""
+        for i in $(seq 64); do : > $PWB_MNT/$i; done
+        sync
+        hot=$(find $PWB_MNT -type f -printf '%i %p\\n' | awk '$1 % 4 == 0 {{print $2}}' | head -8)
+        {HOT_FILES}
+    """
+    first, *others = numbers(run(debug_kernel, script, fs="ext4", contexts=4, affinity="ino"))
+    assert first > 0
+    assert sum(others) == 0

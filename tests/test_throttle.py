@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lab import results, throttle
+from lab.cli import cli
+from lab.errors import LabError
+from tests import samples
+
+CELLS = results.cells("s", samples.result())
+
+
+def test_every_parallel_cell_is_compared_with_stock() -> None:
+    lines = throttle.table(CELLS).splitlines()[2:]
+    assert [line.split(" | ")[2] for line in lines] == ["1", "2"]
+    assert "| 1.91 |" in lines[1]
+
+
+def test_what_misses_is_bold() -> None:
+    slow = results.cells(
+        "s", [*samples.measured("stock", 1, 128, [100]), *samples.measured("parallel", 2, 128, [60])]
+    )
+    assert "| **0.60** |" in throttle.table(slow)
+
+
+def test_cell_without_stock() -> None:
+    with pytest.raises(LabError, match="no stock cell for xfs on nolat at 128 MiB"):
+        throttle.table([cell for cell in CELLS if cell.variant != "stock"])
+
+
+def test_command(tmp_path: Path) -> None:
+    results.write(tmp_path, CELLS, {})
+    shown = CliRunner().invoke(cli, ["throttle", str(tmp_path)])
+    assert shown.output == throttle.table(CELLS) + "\n"
+    with pytest.raises(LabError, match="is no result of a bench"):
+        CliRunner().invoke(cli, ["throttle", str(tmp_path / "none")], catch_exceptions=False)

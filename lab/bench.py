@@ -37,10 +37,12 @@ LOAD = REPO / "guest" / "load.py"
 GUEST_RESULTS = Path("/results")
 SAMPLE_S = 0.5
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
-# the counting of extents, the rate of the final sync, and a job of unknown length.
+# the counting of extents, the rate of the final sync, the rate of a job that writes a scenario's files once,
+# and a job of unknown length.
 BOOT_ESTIMATE_S = 4.5
 RUN_ESTIMATE_S = 0.8
 SYNC_ESTIMATE_MIB_S = 250.0
+FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
 # Two BDIs bound anything only where both of them get work.
 MIN_SHARE = 0.1
@@ -105,7 +107,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Boot:
-    """One guest: a fresh filesystem, and the runs that share it."""
+    """One guest: a fresh filesystem, and the runs that share it.
+
+    ``open_end_s`` is a guess at the seconds of a run without a window.
+    """
 
     device: str
     fs: Filesystem
@@ -113,6 +118,7 @@ class Boot:
     limits: tuple[Limit, ...]
     direct: Window | None
     round: int
+    open_end_s: float = OPEN_END_ESTIMATE_S
 
     @property
     def label(self) -> str:
@@ -129,7 +135,7 @@ class Boot:
     def estimate_s(self) -> float:
         """Guess the seconds that the boot takes, for the time remaining."""
         windows: list[Window] = [*self.limits, *([self.direct] if self.direct else [])]
-        runs_s = sum(one.ramp_s + (one.window_s or OPEN_END_ESTIMATE_S) + RUN_ESTIMATE_S for one in windows)
+        runs_s = sum(one.ramp_s + (one.window_s or self.open_end_s) + RUN_ESTIMATE_S for one in windows)
         return BOOT_ESTIMATE_S + runs_s + sum(limit.mib for limit in self.limits) / SYNC_ESTIMATE_MIB_S
 
 
@@ -265,6 +271,7 @@ def schedule(chosen: Scenario) -> list[Boot]:
             if setting.variant == "stock" and "direct" in chosen.bounds and part is shared[0]
             else None,
             round=number + 1,
+            open_end_s=_open_end_s(chosen),
         )
         for device in chosen.devices
         for number in range(chosen.repetitions)
@@ -272,6 +279,13 @@ def schedule(chosen: Scenario) -> list[Boot]:
         for part in shared
         for setting in _rotated(settings, number)
     ]
+
+
+def _open_end_s(chosen: Scenario) -> float:
+    """Guess the seconds of a run that has no window, for the time remaining."""
+    if chosen.files is None:
+        return OPEN_END_ESTIMATE_S
+    return len(chosen.files.names) * chosen.files.size_mib / FIXED_ESTIMATE_MIB_S
 
 
 def _settings(chosen: Scenario) -> list[Setting]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab import bench, build, guest, host, plots, scenario
+from lab import bench, build, guest, host, plots, published_table, scenario
 from lab.build import Kernel
 from lab.errors import GuestError, LabError
 from lab.lock import exclusive
@@ -143,6 +143,11 @@ def test_one_context_has_no_affinity_to_choose_and_layouts_are_neighbours() -> N
 def test_empty_files_get_a_fresh_filesystem_per_limit() -> None:
     files = {"names": ["a"], "size_mib": 4, "empty": True}
     assert all(len(boot.limits) == 1 for boot in bench.schedule(_scenario(files=files)))
+
+
+def test_the_published_claims_fit_their_budget() -> None:
+    boots = [boot for name in published_table.known([]) for boot in bench.schedule(scenario.load(name))]
+    assert sum(boot.estimate_s for boot in boots) <= 45 * 60
 
 
 def test_headline_fits_its_budget() -> None:

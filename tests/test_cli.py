@@ -73,7 +73,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("gues") == 2
+    assert run("geust") == 2
     assert "Did you mean 'guest'?" in capsys.readouterr().err
 
 

@@ -372,6 +372,20 @@ def test_set_refuses_what_is_no_number(machine: Machine, value: str) -> None:
     assert machine.nwritebacks().read_text() == "2\n"
 
 
+def test_set_writes_the_policy(machine: Machine) -> None:
+    affinity = machine.nwritebacks().with_name("wb_affinity")
+    affinity.write_text("[fs] ino rotor least-loaded\n")
+    assert machine.run("set", "nullb0", "affinity=least-loaded") == ""
+    assert affinity.read_text() == "least-loaded"
+
+
+@pytest.mark.parametrize("value", ["", "Fs", "fs ", "2"])
+def test_set_refuses_what_is_no_policy(machine: Machine, value: str) -> None:
+    assert machine.fails("set", "nullb0", f"affinity={value}") == (
+        f"'affinity={value}' is out of range: expected fs, ino, rotor or least-loaded, as in affinity=fs"
+    )
+
+
 def refuse(machine: Machine, number: str) -> None:
     """The kernel refuses an adjustment of 5000 as it refuses too many contexts."""
     machine.nwritebacks(number).unlink()
@@ -538,8 +552,8 @@ def test_output_that_cannot_be_written(machine: Machine) -> None:
         (("set",), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
         (("set", "nullb0"), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
         (("set", "a", "b", "c"), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
-        (("set", "nullb0", "4"), "'4' is not a setting: expected contexts=N, as in contexts=2"),
-        (("set", "nullb0", ""), "'' is not a setting: expected contexts=N, as in contexts=2"),
+        (("set", "nullb0", "4"), "'4' is not a setting: expected contexts=N or affinity=POLICY"),
+        (("set", "nullb0", ""), "'' is not a setting: expected contexts=N or affinity=POLICY"),
     ],
 )
 def test_usage(machine: Machine, arguments: tuple[str, ...], sentence: str) -> None:

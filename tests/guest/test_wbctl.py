@@ -26,6 +26,9 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
         for i in $(seq 12); do echo data > $PWB_MNT/$i; done
         $wbctl set $PWB_DEV contexts=9 && exit 1
         $wbctl set $PWB_MNT contexts=1 || exit 1
+        $wbctl set $PWB_MNT affinity=random && exit 1
+        $wbctl set $PWB_MNT affinity=least-loaded || exit 1
+        cat $PWB_BDI/wb_affinity
         $wbctl contexts --json $PWB_DEV
     """
     output = io.StringIO()
@@ -38,7 +41,11 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
         stream=output,
     )
     assert result.status == 0, output.getvalue()
-    refused, shown = output.getvalue().splitlines()
+    refused, no_policy, policies, shown = output.getvalue().splitlines()
+    assert no_policy == (
+        "wbctl: 'affinity=random' is out of range: expected fs, ino, rotor or least-loaded, as in affinity=fs"
+    )
+    assert policies == "fs ino rotor [least-loaded]"
     assert refused == (
         "wbctl: 'contexts=9' is out of range: expected 1 to 4 times the possible CPUs, as in contexts=2"
     )

@@ -29,6 +29,7 @@
 #define DEBUGFS SYSFS_ROOT "/kernel/debug"
 #define GIVE_DEVICE "give /dev/NAME, NAME, MAJ:MIN or a path"
 #define GIVE_NUMBER "expected 1 to 4 times the possible CPUs, as in contexts=2"
+#define GIVE_POLICY "expected fs, ino, rotor or least-loaded, as in affinity=fs"
 #define NO_CONTEXTS "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
 #define OTHER_WBCTL "use the wbctl that came with this kernel"
 
@@ -61,8 +62,8 @@ static size_t nr_devices;
 static const char usage[] =
 "wbctl contexts [--json] [--watch[=SECONDS]] [DEVICE|PATH]...\n"
 "	show the writeback contexts of these devices, or of all\n"
-"wbctl set DEVICE|PATH contexts=N\n"
-"	set the number of contexts\n"
+"wbctl set DEVICE|PATH contexts=N|affinity=POLICY\n"
+"	set the number of contexts, or who chooses the context of an inode\n"
 "wbctl --help\n"
 "\n"
 "  --json             one JSON array\n"
@@ -395,30 +396,61 @@ static void show_contexts(char **args)
 	}
 }
 
-static void set_contexts(char **args)
+static bool is_positive(const char *value)
 {
-	const char *value, *key = "contexts=";
+	return !value[strspn(value, "0123456789")] && value[strspn(value, "0")];
+}
+
+static bool is_name(const char *value)
+{
+	return *value && !value[strspn(value, "abcdefghijklmnopqrstuvwxyz-")];
+}
+
+struct setting {
+	const char *key;
+	const char *attr;	/* in sysfs */
+	const char *hint;
+	bool (*is_valid)(const char *value);
+};
+
+static const struct setting settings[] = {
+	{ "contexts=", "nwritebacks", GIVE_NUMBER, is_positive },
+	{ "affinity=", "wb_affinity", GIVE_POLICY, is_name },
+};
+
+static const struct setting *find_setting(const char *arg)
+{
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		if (!strncmp(arg, settings[i].key, strlen(settings[i].key)))
+			return &settings[i];
+	}
+	errx(1, "'%s' is not a setting: expected contexts=N or affinity=POLICY", arg);
+}
+
+static void set_value(char **args)
+{
+	const struct setting *setting;
 	char bdi[BDI_LEN], path[PATH_MAX];
+	const char *value;
 	int fd;
 
 	if (!args[0] || !args[1] || args[2])
 		errx(1, "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'");
-	if (strncmp(args[1], key, strlen(key)))
-		errx(1, "'%s' is not a setting: expected contexts=N, as in contexts=2", args[1]);
-	value = args[1] + strlen(key);
-	if (value[strspn(value, "0123456789")] || !value[strspn(value, "0")])
-		errx(1, "'%s' is out of range: " GIVE_NUMBER, args[1]);
+	setting = find_setting(args[1]);
+	value = args[1] + strlen(setting->key);
+	if (!setting->is_valid(value))
+		errx(1, "'%s' is out of range: %s", args[1], setting->hint);
 
 	find_bdi(args[0], bdi);
-	snprintf(path, sizeof(path), CLASS_BDI "/%s/nwritebacks", bdi);
+	snprintf(path, sizeof(path), CLASS_BDI "/%s/%s", bdi, setting->attr);
 	fd = open(path, O_WRONLY | O_TRUNC);
 	if (fd >= 0 && write(fd, value, strlen(value)) >= 0)
 		return;
-	if (errno == EINVAL && !strncmp(bdi, "0:", 2))
+	if (errno == EINVAL && is_positive(value) && !strncmp(bdi, "0:", 2))
 		errx(1, "'%s' is out of range: expected contexts=1, as %s is no block device",
 		     args[1], bdi);
 	if (errno == EINVAL)
-		errx(1, "'%s' is out of range: " GIVE_NUMBER, args[1]);
+		errx(1, "'%s' is out of range: %s", args[1], setting->hint);
 	if (errno == EACCES || errno == EPERM)
 		errx(1, "cannot write %s (%s): run wbctl as root", path, strerror(errno));
 	errx(1, "cannot write %s (%s): attach the device, and mount sysfs writable", path,
@@ -435,7 +467,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "contexts"))
 		show_contexts(argv + 2);
 	else if (!strcmp(argv[1], "set"))
-		set_contexts(argv + 2);
+		set_value(argv + 2);
 	else
 		errx(1, "unknown command '%s': expected contexts or set, see 'wbctl --help'",
 		     argv[1]);

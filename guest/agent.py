@@ -168,11 +168,12 @@ def bdi_folder(node: str) -> str:
     return f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}"
 
 
-def make_filesystem(kind: str, node: str) -> None:
-    """Make a fresh filesystem on a device."""
-    made = subprocess.run([*MKFS[kind], node], capture_output=True, text=True, errors="replace", check=False)
+def make_filesystem(kind: str, node: str, options: list[str]) -> None:
+    """Make a fresh filesystem on a device, with further arguments of its mkfs."""
+    command = [*MKFS[kind], *options, node]
+    made = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if made.returncode != 0:
-        raise RunError(f"{MKFS[kind][0]} on {node} failed: {' '.join((made.stderr + made.stdout).split())}")
+        raise RunError(f"{command[0]} on {node} failed: {' '.join((made.stderr + made.stdout).split())}")
 
 
 def apply_settings(settings: list[list[str]], nodes: list[str]) -> None:
@@ -310,7 +311,7 @@ def run_plan(plan: dict[str, object], report: Report, line: int | None) -> None:
     if kind != "none":
         report.send(step="making the filesystem")
         for node in nodes:
-            make_filesystem(str(kind), node)
+            make_filesystem(str(kind), node, plan["mkfs"])  # type: ignore[arg-type]
     report.send(step="applying the settings")
     apply_settings(plan["settings"], nodes)  # type: ignore[arg-type]
     env |= {"PWB_DEV": nodes[0], "PWB_BDI": bdi_folder(nodes[0])}

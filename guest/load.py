@@ -25,6 +25,8 @@ MIB = 1 << 20
 CHUNK_BYTES = 4 * MIB
 # More files than this are not worth a filefrag each; the largest are taken.
 MAX_FILES = 64
+# Inode numbers come in order, with gaps: a fitting one comes within a few times the modulus.
+INODE_TRIES = 16
 
 
 class Run(TypedDict):
@@ -39,8 +41,9 @@ class Run(TypedDict):
 class Plan(TypedDict):
     """What to do in one boot.
 
-    ``files`` are written out in full and read into the page cache first; without any, ``layout_job`` (fio
-    with create_only) makes them.
+    ``files`` are written out in full and read into the page cache first, or left sparse with ``empty``;
+    without any, ``layout_job`` (fio with create_only) makes them. ``inodes`` is ``even`` or ``skewed`` where
+    their inode numbers by ``modulus`` matter (:func:`choose_inodes`).
     ``spread`` puts every second file on the second device, behind a symbolic link.
     """
 
@@ -50,6 +53,9 @@ class Plan(TypedDict):
     directories: list[str]
     files: list[str]
     size_mib: int
+    empty: bool
+    inodes: str | None
+    modulus: int | None
     layout_job: str | None
     spread: bool
     runs: list[Run]
@@ -139,6 +145,34 @@ def write_out(path: Path, size: int) -> None:
         os.close(fd)
 
 
+def choose_inodes(paths: list[Path], modulus: int, *, skewed: bool) -> None:
+    """Make empty files of which the inode number leaves a wanted remainder.
+
+    Files are made, kept and looked at until a number fits; what did not fit is removed at the end, for a
+    filesystem hands out a freed number again.
+
+    Args:
+        paths: files to make; their folders are there.
+        modulus: what the inode numbers are divided by.
+        skewed: every number leaves 0, all made in the folder of the first; else file i leaves i.
+    """
+    misfits: list[Path] = []
+    for index, path in enumerate(paths):
+        folder = paths[0].parent if skewed else path.parent
+        wanted = 0 if skewed else index % modulus
+        for _ in range(INODE_TRIES * modulus):
+            made = folder / f"inode.{len(misfits)}"
+            made.touch()
+            if made.stat().st_ino % modulus == wanted:
+                made.rename(path)
+                break
+            misfits.append(made)
+        else:
+            raise LoadError(f"{path}: found no inode number that leaves {wanted} divided by {modulus}")
+    for misfit in misfits:
+        misfit.unlink()
+
+
 def fill_cache(paths: list[Path]) -> None:
     """Read files into the page cache, all at once: a page that is there costs a writer nothing to make."""
     readers = [subprocess.Popen(["cat", str(path)], stdout=subprocess.DEVNULL) for path in paths]
@@ -209,11 +243,7 @@ def lay_out(plan: Plan, mount: Path, mount2: Path | None, results: Path) -> None
     """Make the files that the jobs write to, spread over both devices where the plan asks for it."""
     for directory in plan["directories"]:
         (mount / directory).mkdir(parents=True, exist_ok=True)
-    for index, name in enumerate(plan["files"]):
-        path = mount / name
-        if plan["spread"] and mount2 is not None and index % 2:
-            path.symlink_to(mount2 / name)
-        write_out(path, plan["size_mib"] * MIB)
+    paths = make_files(plan, mount, mount2)
     if plan["layout_job"]:
         output = results / "layout.json"
         done = fio(plan, results / plan["layout_job"], output, mount, plan["runs"][0]["env"])
@@ -225,7 +255,29 @@ def lay_out(plan: Plan, mount: Path, mount2: Path | None, results: Path) -> None
             for path in regular_files(mount)[1::2]:
                 move_behind_link(path, mount2 / path.relative_to(mount))
     os.sync()
-    fill_cache([mount / name for name in plan["files"]])
+    if not plan["empty"]:
+        fill_cache(paths)
+
+
+def make_files(plan: Plan, mount: Path, mount2: Path | None) -> list[Path]:
+    """Make the plan's own files and return their paths."""
+    paths = [mount / name for name in plan["files"]]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if plan["spread"] and mount2 is not None:
+        for path in paths[1::2]:
+            target = mount2 / path.relative_to(mount)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.symlink_to(target)
+    if plan["inodes"] and plan["modulus"]:
+        choose_inodes(paths, plan["modulus"], skewed=plan["inodes"] == "skewed")
+    for path in paths:
+        if plan["empty"]:
+            path.touch()
+            os.truncate(path, plan["size_mib"] * MIB)
+        else:
+            write_out(path, plan["size_mib"] * MIB)
+    return paths
 
 
 def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[Path]) -> dict[str, Any]:

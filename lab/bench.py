@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +28,8 @@ from lab.lock import exclusive
 from lab.measure import Raw, RawRun, figures
 from lab.paths import REPO, cache_dir
 from lab.progress import duration
-from lab.results import Key, Measured, Variant
+from lab.published import Affinity, Filesystem, Layout, Variant
+from lab.results import Key, Measured
 from lab.scenario import Limit, Scenario, Window
 from lab.source import Source
 
@@ -36,10 +37,12 @@ LOAD = REPO / "guest" / "load.py"
 GUEST_RESULTS = Path("/results")
 SAMPLE_S = 0.5
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
-# the counting of extents, the rate of the final sync, and a job of unknown length.
+# the counting of extents, the rate of the final sync, the rate of a job that writes a scenario's files once,
+# and a job of unknown length.
 BOOT_ESTIMATE_S = 4.5
 RUN_ESTIMATE_S = 0.8
 SYNC_ESTIMATE_MIB_S = 250.0
+FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
 # Two BDIs bound anything only where both of them get work.
 MIN_SHARE = 0.1
@@ -62,6 +65,7 @@ class Runner(Protocol):
         results: Path | None,
         device_count: int,
         device_size_mib: int | None,
+        mkfs: list[str],
     ) -> guest.GuestResult: ...
 
 
@@ -74,34 +78,64 @@ class Kernels:
 
 
 @dataclass(frozen=True)
-class Boot:
-    """One guest: a fresh filesystem, and the runs that share it."""
+class Setting:
+    """What follows each other within a round, to be compared."""
 
-    device: str
-    fs: str
     variant: Variant
     contexts: int | None
+    affinity: Affinity | None = None
+    layout: Layout = "as-made"
+
+    @property
+    def bdi_files(self) -> dict[str, str]:
+        """Return what to write into the folder of the device's backing_dev_info."""
+        files = {"nwritebacks": str(self.contexts)} if self.variant == "parallel" else {}
+        return files | ({"wb_affinity": self.affinity} if self.affinity else {})
+
+    @property
+    def label(self) -> str:
+        """Name the setting in words."""
+        return report.setting_name(self.variant, self.contexts, self.affinity, self.layout)
+
+    @property
+    def folder(self) -> str:
+        """Name the setting in a file name."""
+        kernel = f"parallel{self.contexts}" if self.variant == "parallel" else self.variant
+        layout = self.layout if self.layout != "as-made" else None
+        return "-".join(part for part in (kernel, self.affinity, layout) if part)
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One guest: a fresh filesystem, and the runs that share it.
+
+    ``open_end_s`` is a guess at the seconds of a run without a window.
+    """
+
+    device: str
+    fs: Filesystem
+    setting: Setting
     limits: tuple[Limit, ...]
     direct: Window | None
     round: int
+    open_end_s: float = OPEN_END_ESTIMATE_S
 
     @property
     def label(self) -> str:
         """Name the boot's setting in words."""
-        return f"{self.device} {self.fs} {report.variant_name(self.variant, self.contexts)}"
+        return f"{self.device} {self.fs} {self.setting.label}"
 
     @property
     def folder(self) -> str:
         """Name the folder of the boot's raw data."""
-        kernel = self.variant if self.variant != "parallel" else f"parallel{self.contexts}"
         limits = "-".join(str(limit.mib) for limit in self.limits)
-        return f"{self.device}-{self.fs}-{kernel}-{limits}-round{self.round}"
+        return f"{self.device}-{self.fs}-{self.setting.folder}-{limits}-round{self.round}"
 
     @property
     def estimate_s(self) -> float:
         """Guess the seconds that the boot takes, for the time remaining."""
         windows: list[Window] = [*self.limits, *([self.direct] if self.direct else [])]
-        runs_s = sum(one.ramp_s + (one.window_s or OPEN_END_ESTIMATE_S) + RUN_ESTIMATE_S for one in windows)
+        runs_s = sum(one.ramp_s + (one.window_s or self.open_end_s) + RUN_ESTIMATE_S for one in windows)
         return BOOT_ESTIMATE_S + runs_s + sum(limit.mib for limit in self.limits) / SYNC_ESTIMATE_MIB_S
 
 
@@ -224,29 +258,46 @@ def schedule(chosen: Scenario) -> list[Boot]:
     Within a round, stock, each number of contexts and two BDIs follow each other on one filesystem, so that a
     drift of the machine meets all of them; the first one changes from round to round.
     """
-    variants: list[tuple[Variant, int | None]] = [("stock", 1), *(("parallel", n) for n in chosen.contexts)]
-    if "two_bdi" in chosen.bounds:
-        variants.append(("two_bdi", None))
+    settings = _settings(chosen)
     limits = tuple(chosen.limits)
-    shared = [limits] if chosen.files else [(limit,) for limit in limits]
+    shared = [limits] if chosen.reusable_files else [(limit,) for limit in limits]
     return [
         Boot(
             device=device,
             fs=fs,
-            variant=variant,
-            contexts=contexts,
+            setting=setting,
             limits=part,
             direct=chosen.direct
-            if variant == "stock" and "direct" in chosen.bounds and part is shared[0]
+            if setting.variant == "stock" and "direct" in chosen.bounds and part is shared[0]
             else None,
             round=number + 1,
+            open_end_s=_open_end_s(chosen),
         )
         for device in chosen.devices
         for number in range(chosen.repetitions)
         for fs in chosen.filesystems
         for part in shared
-        for variant, contexts in _rotated(variants, number)
+        for setting in _rotated(settings, number)
     ]
+
+
+def _open_end_s(chosen: Scenario) -> float:
+    """Guess the seconds of a run that has no window, for the time remaining."""
+    if chosen.files is None:
+        return OPEN_END_ESTIMATE_S
+    return len(chosen.files.names) * chosen.files.size_mib / FIXED_ESTIMATE_MIB_S
+
+
+def _settings(chosen: Scenario) -> list[Setting]:
+    """List the settings in the order of a round; those that differ by layout only are neighbours."""
+    found = [Setting("stock", 1)]
+    for contexts in chosen.contexts:
+        # With one context there is nothing to choose.
+        tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
+        found += [Setting("parallel", contexts, affinity) for affinity in tried or [None]]
+    if "two_bdi" in chosen.bounds:
+        found.append(Setting("two_bdi", None))
+    return [replace(setting, layout=layout) for setting in found for layout in chosen.layouts]
 
 
 def measure(
@@ -328,7 +379,7 @@ def _run_boot(boot: Boot, session: _Session) -> list[Measured]:
     windows: dict[str, Window] = {_run_name(limit): limit for limit in boot.limits}
     if boot.direct:
         windows["direct"] = boot.direct
-    two = boot.variant == "two_bdi"
+    two = boot.setting.variant == "two_bdi"
     if raw.failure:
         if not two and len(raw.runs) < len(boot.limits):
             raise LabError(f"{boot.label}: {raw.failure}")
@@ -349,8 +400,9 @@ def _run_boot(boot: Boot, session: _Session) -> list[Measured]:
 def _boot(boot: Boot, session: _Session, where: Path) -> Raw:
     """Boot the guest on its plan and return what guest/load.py read."""
     size = session.chosen.guest
-    count = 2 if boot.variant == "two_bdi" else 1
-    kernel = session.kernels.parallel if boot.variant == "parallel" else session.kernels.stock
+    variant = boot.setting.variant
+    count = 2 if variant == "two_bdi" else 1
+    kernel = session.kernels.parallel if variant == "parallel" else session.kernels.stock
     # Isolated and without site packages: the guest has the host's Python, and nothing of ours for it.
     command = [str(Path(sys.executable).resolve()), "-I", "-S", str(LOAD), str(GUEST_RESULTS / "plan.json")]
     try:
@@ -359,13 +411,14 @@ def _boot(boot: Boot, session: _Session, where: Path) -> Raw:
             command,
             fs=boot.fs,
             device=boot.device,
-            settings={"nwritebacks": str(boot.contexts)} if boot.variant == "parallel" else {},
+            settings=boot.setting.bdi_files,
             timeout_s=session.chosen.timeout_s,
             mem_mib=size.mem_mib,
             cpus=size.cpus,
             results=where,
             device_count=count,
             device_size_mib=size.device_mib // count,
+            mkfs=session.chosen.mkfs.get(boot.fs, []),
         )
     except GuestError as error:
         raise GuestError(f"{boot.label}, round {boot.round}: {error}") from error
@@ -388,12 +441,14 @@ def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path)
         got = figures(raw, run, fio, ramp_s=window.ramp_s, window_s=window.window_s)
     except LabError as error:
         raise LabError(f"{boot.label}: {error}") from error
-    direct = run.name == "direct"
+    direct, setting = run.name == "direct", boot.setting
     key = Key(
         device=boot.device,
         fs=boot.fs,
-        variant="direct" if direct else boot.variant,
-        contexts=None if direct else boot.contexts,
+        variant="direct" if direct else setting.variant,
+        contexts=None if direct else setting.contexts,
+        affinity=setting.affinity,
+        layout=setting.layout,
         dirty_limit_mib=None if direct else int(run.name.removeprefix("limit-")),
     )
     return Measured(key=key, round=boot.round, raw=f"raw/{where.name}/{run.fio_json}", figures=got)
@@ -418,8 +473,11 @@ def _write_plan(where: Path, boot: Boot, session: _Session) -> None:
         "directories": fiojob.directories(text),
         "files": chosen.files.names if chosen.files else [],
         "size_mib": chosen.files.size_mib if chosen.files else 0,
+        "empty": chosen.files.empty if chosen.files else False,
+        "inodes": None if boot.setting.layout == "as-made" else boot.setting.layout,
+        "modulus": chosen.files.modulus if chosen.files else None,
         "layout_job": layout,
-        "spread": boot.variant == "two_bdi",
+        "spread": boot.setting.variant == "two_bdi",
         "runs": runs,
     }
     (where / "plan.json").write_text(json.dumps(plan, indent=1), encoding="utf-8")
@@ -435,9 +493,9 @@ def _run_name(limit: Limit) -> str:
     return f"limit-{limit.mib}"
 
 
-def _rotated(variants: list[tuple[Variant, int | None]], number: int) -> list[tuple[Variant, int | None]]:
-    first = number % len(variants)
-    return variants[first:] + variants[:first]
+def _rotated(settings: list[Setting], number: int) -> list[Setting]:
+    first = number % len(settings)
+    return settings[first:] + settings[:first]
 
 
 def _spread_over_both(run: RawRun) -> bool:

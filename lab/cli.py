@@ -407,6 +407,47 @@ def run(job: Path, tree: Path | None, series: str | None, **rest: Any) -> None:
     run_job(job, source=_source(tree, series), **rest)
 
 
+@cli.command()
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@click.option(
+    "--results",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Measure nothing: take this finished result (again for more)",
+)
+@click.option("--full", is_flag=True, help="More contexts and repetitions, as each scenario lists")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where table.md, summary.json and plots go  [default: results/published]",
+)
+@_source_options
+def compare(
+    *,
+    scenarios: tuple[str, ...],
+    folders: tuple[Path, ...],
+    full: bool,
+    output: Path | None,
+    tree: Path | None,
+    series: str | None,
+) -> None:
+    """Measure published claims, and show published and measured side by side.
+
+    SCENARIO is a scenario with published numbers or bars in it; all of them unless given.
+    """
+    from lab import published_table as tables
+
+    if folders and (scenarios or full):
+        raise click.UsageError("--results takes what was measured: it excludes SCENARIO and --full")
+    if not folders:
+        names = tables.known(list(scenarios))
+        folders = tuple(tables.measure(names, full=full, source=_source(tree, series)))
+    tables.compare(list(folders), output or tables.OUTPUT)
+
+
 @cli.command(
     add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )

@@ -14,7 +14,7 @@ import struct
 import sys
 import termios
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -62,6 +62,7 @@ def run(
     stream: TextIO | None = None,
     device_count: int = 1,
     device_size_mib: int | None = None,
+    mkfs: Sequence[str] = (),
 ) -> GuestResult:
     """Boot a kernel, run a command in it, power it off.
 
@@ -84,6 +85,7 @@ def run(
         stream: where the command's output goes as it comes.
         device_count: 1, or 2 for a second, identical device at /mnt/test2.
         device_size_mib: size of each device in MiB; None: as the device table says.
+        mkfs: further arguments of the filesystem's mkfs.
 
     Raises:
         GuestError: the kernel printed a report (oops, WARN, lockdep, ...), the time was up, the guest ended
@@ -99,7 +101,7 @@ def run(
         fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
     )
     plan |= {"command": command, "settings": list((settings or {}).items())}
-    plan |= {"results": _results_folder(results), "terminal": None}
+    plan |= {"results": _results_folder(results), "terminal": None, "mkfs": list(mkfs)}
     with Guest(on_output=_writer(stream)) as guest:
         guest.start(kernel, plan, arguments)
         guest.follow(timeout_s)
@@ -153,6 +155,7 @@ def shell(
         "settings": list((settings or {}).items()),
         "results": _results_folder(results),
         "terminal": [rows, columns],
+        "mkfs": [],
     }
     show = _writer(sys.stdout)
     ours, theirs = pty.openpty()

@@ -67,7 +67,8 @@ class Figures(BaseModel):
     short for one and the whole run counts, final sync included. Latencies are fio's, of writes; None where
     the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache; None
     for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and those
-    under writeback together.
+    under writeback together. ``seconds`` is from the start of the jobs until all they wrote is on the device;
+    it says something about a job of a fixed size only.
     """
 
     mib_s: float
@@ -81,6 +82,7 @@ class Figures(BaseModel):
     dirty_max_mib: float
     writeback_mib: float
     sync_s: float
+    seconds: float | None
     extents: float | None
     extents_before: float | None
 
@@ -130,6 +132,7 @@ def figures(raw: Raw, run: RawRun, fio: dict[str, Any], *, ramp_s: float, window
         dirty_max_mib=max(sample.dirty + sample.writeback for sample in window) * mib_per_page,
         writeback_mib=statistics.fmean(sample.writeback for sample in window) * mib_per_page,
         sync_s=run.sync_s,
+        seconds=seconds_to_device(fio, run.sync_s),
         extents=statistics.median(run.extents.values()) if run.extents else None,
         extents_before=statistics.median(raw.extents_before.values()) if raw.extents_before else None,
     )
@@ -211,6 +214,17 @@ def slowest_job_mib_s(fio: dict[str, Any]) -> float | None:
     """Return the rate of the slowest of several jobs, in MiB/s at the page cache; None for one job."""
     rates = [job["write"]["bw_bytes"] / MIB for job in fio["jobs"] if job["write"].get("bw_bytes")]
     return min(rates) if len(rates) > 1 else None
+
+
+def seconds_to_device(fio: dict[str, Any], sync_s: float) -> float | None:
+    """Return the seconds from the start of the jobs to the end of the final sync; None without a write.
+
+    Args:
+        fio: what fio wrote about the run.
+        sync_s: length of the final sync.
+    """
+    runtimes_ms = [job["write"]["runtime"] for job in fio["jobs"] if job["write"].get("runtime")]
+    return max(runtimes_ms) / 1e3 + sync_s if runtimes_ms else None
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:

@@ -15,10 +15,10 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from lab.measure import MIB, Spread
-from lab.report import in_order, variant_name
+from lab.report import cell_name, in_order
 from lab.results import Cell, read_raw
 
 STOCK_COLOUR = "#8a8f98"
@@ -56,7 +56,7 @@ def throughput(device: str, cells: list[Cell]) -> Figure:
                 colour, style = BOUND_STYLES[cell.variant]
                 axes.hlines(
                     cell.mib_s.median, left, right, color=colour, linestyle=style, linewidth=2,
-                    label=f"{variant_name(cell.variant, None)} (bound)",
+                    label=f"{cell_name(cell)} (bound)",
                 )  # fmt: skip
     axes.set_ylabel("MiB/s at the device")
     axes.set_title(f"Writeback throughput, device {device} (median; whiskers: min to max)")
@@ -100,7 +100,7 @@ def dirty(device: str, cells: list[Cell], folder: Path) -> Figure:
                     mib,
                     color=_colour(cell, shown),
                     linewidth=1.8,
-                    label=variant_name(cell.variant, cell.contexts),
+                    label=cell_name(cell),
                 )
             axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
             axes.axhline(limit or 0, color="#bbbbbb", linewidth=1, linestyle=":")
@@ -112,6 +112,35 @@ def dirty(device: str, cells: list[Cell], folder: Path) -> Figure:
                 axes.set_ylabel("dirty + writeback, MiB")
     figure.suptitle(f"Dirty pages in the first round, device {device}")
     _legend(figure, grid[0][0])
+    return figure
+
+
+def shape(title: str, curves: dict[str, list[tuple[int, float]]]) -> Figure:
+    """Throughput by number of contexts as multiples of one base, a line per curve; dashed ones are published.
+
+    Args:
+        title: what is shown.
+        curves: label -> points of number of contexts and ratio; a label that starts with ``published`` makes
+            a dashed line.
+    """
+    figure, axes = plt.subplots(figsize=(7, 4.8), layout="constrained")
+    for label, points in curves.items():
+        published = label.startswith("published")
+        axes.plot(
+            [contexts for contexts, _ in points],
+            [ratio for _, ratio in points],
+            linestyle="--" if published else "-",
+            color=STOCK_COLOUR if published else None,
+            marker="o",
+            label=label,
+        )
+    axes.set_xlabel("contexts")
+    axes.set_ylabel("multiple of one context")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    axes.set_title(title)
+    _legend(figure, axes)
     return figure
 
 
@@ -168,7 +197,7 @@ def _groups_of(
         for cell in group:
             value = by_cell[id(cell)]
             if value is not None:
-                draw_one(axes, place, value, _colour(cell, shown), variant_name(cell.variant, cell.contexts))
+                draw_one(axes, place, value, _colour(cell, shown), cell_name(cell))
             place += 1
         spans[key] = (first - 0.5, place - 0.5)
         ticks.append((first + place - 1) / 2)
@@ -189,8 +218,8 @@ def _groups(cells: Iterable[Cell]) -> dict[tuple[str, int | None], list[Cell]]:
 def _colour(cell: Cell, shown: list[Cell]) -> str:
     if cell.variant == "stock":
         return STOCK_COLOUR
-    counts = sorted({one.contexts or 0 for one in shown if one.variant == "parallel"})
-    share = (counts.index(cell.contexts or 0) + 1) / len(counts)
+    names = list(dict.fromkeys(cell_name(one) for one in shown if one.variant == "parallel"))
+    share = (names.index(cell_name(cell)) + 1) / len(names)
     return to_hex(CONTEXT_COLOURS(LIGHTEST + share * (DARKEST - LIGHTEST)))
 
 

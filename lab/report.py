@@ -46,15 +46,22 @@ def terminal() -> Console:
     return plain if plain.is_terminal else Console(width=PLAIN_WIDTH)
 
 
-def variant_name(variant: str, contexts: int | None) -> str:
-    """Name a setting in words."""
+def setting_name(variant: str, contexts: int | None, affinity: str | None, layout: str) -> str:
+    """Name a setting in words; what is as usual is left out."""
     if variant == "parallel":
-        return f"{contexts} context{'s' if contexts != 1 else ''}"
-    return {"stock": "stock", "two_bdi": "two BDIs", "direct": "direct I/O"}[variant]
+        name = f"{contexts} context{'s' if contexts != 1 else ''}"
+    else:
+        name = {"stock": "stock", "two_bdi": "two BDIs", "direct": "direct I/O"}[variant]
+    return ", ".join([name, *([affinity] if affinity else []), *([layout] if layout != "as-made" else [])])
+
+
+def cell_name(cell: Cell) -> str:
+    """Name the setting of a cell in words."""
+    return setting_name(cell.variant, cell.contexts, cell.affinity, cell.layout)
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
-    """Sort cells for reading: device and filesystem as measured, limit, then stock, contexts, bounds."""
+    """Sort cells for reading: device and filesystem as measured, limit, layout, stock, contexts, bounds."""
     listed = list(cells)
     devices = list(dict.fromkeys(cell.device for cell in listed))
     filesystems = list(dict.fromkeys(cell.fs for cell in listed))
@@ -66,7 +73,9 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
             filesystems.index(cell.fs),
             cell.dirty_limit_mib is None,
             cell.dirty_limit_mib or 0,
+            cell.layout,
             rank[cell.variant],
+            cell.affinity or "",
             cell.contexts or 0,
         ),
     )
@@ -77,7 +86,7 @@ def row(cell: Cell) -> list[str]:
     return [
         cell.fs,
         f"{cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else "-",
-        variant_name(cell.variant, cell.contexts) + ("" if cell.steady else WHOLE_RUN_MARK),
+        cell_name(cell) + ("" if cell.steady else WHOLE_RUN_MARK),
         f"{cell.mib_s.median:.0f}",
         f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
         _ratio(cell.ratio_to_stock),
@@ -118,10 +127,10 @@ def table(cells: list[Cell], device: str, without: Sequence[str] = ()) -> Table:
 
 
 def best(cells: Iterable[Cell]) -> list[Cell]:
-    """Return, for each device, filesystem and limit, the number of contexts with the highest median."""
-    found: dict[tuple[str, str, int | None], Cell] = {}
+    """Return, for each device, filesystem, limit and layout, the contexts with the highest median."""
+    found: dict[tuple[str, str, int | None, str], Cell] = {}
     for cell in cells:
-        key = (cell.device, cell.fs, cell.dirty_limit_mib)
+        key = (cell.device, cell.fs, cell.dirty_limit_mib, cell.layout)
         if cell.variant == "parallel" and (key not in found or cell.mib_s.median > found[key].mib_s.median):
             found[key] = cell
     return list(found.values())
@@ -132,7 +141,7 @@ def verdicts(cells: list[Cell]) -> list[str]:
     parts: dict[tuple[str, str], list[str]] = {}
     for cell in best(in_order(cells)):
         part = f"at {cell.dirty_limit_mib} MiB "
-        name = variant_name(cell.variant, cell.contexts)
+        name = cell_name(cell)
         if cell.ratio_to_stock is None:
             part += f"best at {name}"
         elif cell.ratio_to_stock < 1 - NOISE:

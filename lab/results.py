@@ -14,10 +14,9 @@ from pydantic import BaseModel
 
 from lab.measure import Figures, Raw, Spread, ratio, spread
 from lab.paths import REPO
+from lab.published import Affinity, Layout, Variant
 
 RESULTS = REPO / "results"
-
-Variant = Literal["stock", "parallel", "two_bdi", "direct"]
 
 
 class Cell(BaseModel):
@@ -25,8 +24,9 @@ class Cell(BaseModel):
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
     stock itself. ``contexts`` is None for the bounds and 1 for stock, which has one flusher.
-    ``dirty_limit_mib`` is None for direct I/O. Ratios are of medians in the same result; their spreads are of
-    the ratios round by round. A figure that could not be had is None. docs/results.md explains each.
+    ``affinity`` is None where the kernel's own default was left alone. ``dirty_limit_mib`` is None for direct
+    I/O. Ratios are of medians in the same result; their spreads are of the ratios round by round. A figure
+    that could not be had is None. docs/results.md explains each.
     """
 
     scenario: str
@@ -35,6 +35,8 @@ class Cell(BaseModel):
     kernel: Literal["stock", "parallel"]
     variant: Variant
     contexts: int | None
+    affinity: Affinity | None = None
+    layout: Layout = "as-made"
     dirty_limit_mib: int | None
     runs: int
     steady: bool
@@ -54,6 +56,7 @@ class Cell(BaseModel):
     dirty_max_mib: Spread | None = None
     writeback_mib: Spread | None
     sync_s: Spread | None
+    seconds: Spread | None = None
     extents: Spread | None
     extents_before: Spread | None
     raw: list[str]
@@ -67,6 +70,8 @@ class Key(BaseModel, frozen=True):
     variant: Variant
     contexts: int | None
     dirty_limit_mib: int | None
+    affinity: Affinity | None = None
+    layout: Layout = "as-made"
 
 
 class Measured(BaseModel):
@@ -93,8 +98,8 @@ def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
 def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[float | None]]) -> Cell:
     def base(variant: Variant, contexts: int | None) -> list[float | None]:
         limit = None if variant == "direct" else key.dirty_limit_mib
-        found = key.model_copy(update={"variant": variant, "contexts": contexts, "dirty_limit_mib": limit})
-        return rates.get(found, [])
+        change = {"variant": variant, "contexts": contexts, "affinity": None, "dirty_limit_mib": limit}
+        return rates.get(key.model_copy(update=change), [])
 
     rate = spread(rates[key])
     assert rate is not None  # a run without a rate has raised already
@@ -112,6 +117,8 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         kernel="parallel" if key.variant == "parallel" else "stock",
         variant=key.variant,
         contexts=key.contexts,
+        affinity=key.affinity,
+        layout=key.layout,
         dirty_limit_mib=key.dirty_limit_mib,
         runs=len(runs),
         steady=all(run.figures.steady for run in runs),
@@ -131,6 +138,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         dirty_max_mib=over("dirty_max_mib"),
         writeback_mib=over("writeback_mib"),
         sync_s=over("sync_s"),
+        seconds=over("seconds"),
         extents=over("extents"),
         extents_before=over("extents_before"),
         raw=[run.raw for run in runs],

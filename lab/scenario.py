@@ -6,27 +6,23 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from lab.errors import LabError, unknown_name
 from lab.paths import REPO
+from lab.published import Affinity, Bar, Filesystem, Layout, Published, Strict
 
 SCENARIOS = REPO / "scenarios"
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
 
 Bound = Literal["two_bdi", "direct"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+FilePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")]
 
 
-class _Strict(BaseModel):
-    """A table of a scenario file: an unknown key is an error, not a silent no-op."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Window(_Strict):
+class Window(Strict):
     """When figures are taken: ``ramp_s`` after fio starts, for ``window_s`` (None: until fio ends)."""
 
     ramp_s: float = Field(ge=0)
@@ -39,7 +35,7 @@ class Limit(Window):
     mib: int = Field(ge=8)
 
 
-class GuestSize(_Strict):
+class GuestSize(Strict):
     """CPUs and memory of the guest, and the size of its device, whose blocks live in that memory too."""
 
     cpus: int = Field(default=2, ge=1)
@@ -47,20 +43,39 @@ class GuestSize(_Strict):
     device_mib: int = Field(default=5120, ge=512)
 
 
-class Files(_Strict):
-    """Files that are written out in full before the first job starts."""
+class Files(Strict):
+    """Files that are there before the first job starts, written out in full.
 
-    names: list[Name] = Field(min_length=1)
+    ``empty`` leaves them sparse instead, of that size and without a block: whatever the jobs write has to be
+    allocated. ``names`` may lie in directories, which are made in the order of the names (XFS puts each into
+    the next AG, and a file into that of its directory).
+
+    ``layouts`` are tried one by one. ``as-made`` takes the inodes that the filesystem gives. With ``even``
+    the inode number of file i leaves i as the remainder by ``modulus``, so that ``i_ino % n`` spreads the
+    files evenly for every n that divides it. With ``skewed`` every one leaves 0, and all inodes come from
+    the directory of the first file (one AG on XFS): ``i_ino % n`` puts them all into one context.
+    """
+
+    names: list[FilePath] = Field(min_length=1)
     size_mib: int = Field(ge=1)
+    empty: bool = False
+    layouts: list[Layout] = Field(default=["as-made"], min_length=1)
+    modulus: int | None = Field(default=None, ge=2)
+
+    @model_validator(mode="after")
+    def _modulus_where_needed(self) -> Self:
+        if (self.modulus is None) != (self.layouts == ["as-made"]):
+            raise ValueError("modulus goes with the layouts even and skewed, and only with them")
+        return self
 
 
-class Job(_Strict):
+class Job(Strict):
     """A fio job file, by its text. ``${RAMP_S}`` and ``${WINDOW_S}`` are those of the current limit."""
 
     text: str = Field(min_length=1)
 
 
-class Full(_Strict):
+class Full(Strict):
     """What ``--full`` changes."""
 
     devices: list[Name] | None = None
@@ -68,41 +83,81 @@ class Full(_Strict):
     repetitions: int | None = Field(default=None, ge=1)
 
 
-class Scenario(_Strict):
+class Scenario(Strict):
     """One experiment: a job on devices x filesystems x contexts x dirty limits, and the bounds beside it.
 
     ``files`` is None for a job that lays out its own files; then every dirty limit gets a fresh filesystem,
-    because what the first limit wrote would be the second one's starting point. ``timeout_s`` is for one
-    boot.
+    because what the first limit wrote would be the second one's starting point; so it does with empty files.
+    ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1; none of them:
+    the kernel's own default. ``mkfs`` has further arguments of a filesystem's mkfs. ``published`` and
+    ``bars`` are what ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
     """
 
     name: Name
     title: str
     devices: list[Name] = Field(min_length=1)
-    filesystems: list[Literal["xfs", "ext4", "f2fs"]] = Field(min_length=1)
+    filesystems: list[Filesystem] = Field(min_length=1)
     contexts: list[Annotated[int, Field(ge=1, le=64)]] = Field(min_length=1)
-    bounds: list[Bound] = []
+    affinities: list[Affinity] = Field(default_factory=list)
+    bounds: list[Bound] = Field(default_factory=list)
     repetitions: int = Field(ge=1)
     limits: list[Limit] = Field(min_length=1)
     direct: Window = Window(ramp_s=0.5, window_s=2.5)
     guest: GuestSize = GuestSize()
+    mkfs: dict[Filesystem, list[str]] = Field(default_factory=dict)
     files: Files | None = None
     job: Job
     timeout_s: float = Field(default=300, gt=0)
     full: Full = Full()
+    published: list[Published] = Field(default_factory=list)
+    bars: list[Bar] = Field(default_factory=list)
+
+    @property
+    def layouts(self) -> list[Layout]:
+        """Return the layouts of the files to try."""
+        return self.files.layouts if self.files else ["as-made"]
+
+    @property
+    def reusable_files(self) -> bool:
+        """Say whether one dirty limit after the other may run on the same files."""
+        return self.files is not None and not self.files.empty
 
     @model_validator(mode="after")
-    def _each_once(self) -> Scenario:
+    def _each_once(self) -> Self:
         mib = [limit.mib for limit in self.limits]
         for what, values in (
             ("devices", self.devices),
             ("filesystems", self.filesystems),
             ("contexts", self.contexts),
+            ("affinities", self.affinities),
+            ("layouts", self.layouts),
             ("limits", mib),
         ):
             if len(set(values)) != len(values):
                 raise ValueError(f"{what}: each value once, got {values}")
+        if "two_bdi" in self.bounds and self.layouts != ["as-made"]:
+            raise ValueError("bounds: two_bdi has two filesystems, whose inode numbers share no layout")
         return self
+
+    @model_validator(mode="after")
+    def _claims_are_measured(self) -> Self:
+        for row in self.published:
+            if row.fs not in self.filesystems:
+                raise ValueError(f"published {row.id}: {row.fs} is none of the scenario's filesystems")
+            self._check_setting(f"published {row.id}", row.affinity, row.layout)
+        for bar in self.bars:
+            for pick in (bar.cell, bar.of):
+                has_choice = pick.variant == "parallel" and pick.contexts != 1
+                affinity = pick.affinity if has_choice or pick.affinity else next(iter(self.affinities), None)
+                self._check_setting(f"bar {bar.claim!r}", affinity, pick.layout)
+        return self
+
+    def _check_setting(self, what: str, affinity: Affinity | None, layout: Layout) -> None:
+        known: list[Affinity | None] = [*self.affinities]
+        if affinity not in (known or [None]):
+            raise ValueError(f"{what}: affinity {affinity} is none of the scenario's, {self.affinities}")
+        if layout not in self.layouts:
+            raise ValueError(f"{what}: layout {layout} is none of the scenario's, {self.layouts}")
 
     def expanded(self) -> Scenario:
         """Return the scenario that ``--full`` runs."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab.measure import Figures, Raw, RawRun, Sample
-from lab.results import Key, Measured, Variant
+from lab.published import Affinity, Layout, Variant
+from lab.results import Key, Measured
 
 FIXTURES = Path(__file__).parent / "fixtures"
 STEP_S = 0.5
@@ -52,29 +53,45 @@ def raw(*runs: RawRun) -> Raw:
 
 
 def figures(mib_s: float) -> Figures:
-    """Return figures with this rate."""
+    """Return figures with this rate, the latency and the seconds that go with it."""
     return Figures(
         mib_s=mib_s,
         steady=True,
         flusher_cpu_s_per_gib=2.0,
         kworker_cpu_s_per_gib=2.5,
-        latency_mean_us=10.0,
+        latency_mean_us=1000 / mib_s,
         latency_p99_us=100.0,
         slowest_job_mib_s=None,
         dirty_mib=90.0,
         dirty_max_mib=100.0,
         writeback_mib=5.0,
         sync_s=0.5,
+        seconds=1000 / mib_s,
         extents=1,
         extents_before=1,
     )
 
 
 def measured(
-    variant: Variant, contexts: int | None, limit: int | None, rates: list[float], fs: str = "xfs"
+    variant: Variant,
+    contexts: int | None,
+    limit: int | None,
+    rates: list[float],
+    fs: str = "xfs",
+    *,
+    affinity: Affinity | None = None,
+    layout: Layout = "as-made",
 ) -> list[Measured]:
     """Return one measured run per round."""
-    key = Key(device="nolat", fs=fs, variant=variant, contexts=contexts, dirty_limit_mib=limit)
+    key = Key(
+        device="nolat",
+        fs=fs,
+        variant=variant,
+        contexts=contexts,
+        dirty_limit_mib=limit,
+        affinity=affinity,
+        layout=layout,
+    )
     return [
         Measured(key=key, round=number + 1, raw=f"raw/{variant}/limit-128.fio.json", figures=figures(rate))
         for number, rate in enumerate(rates)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab import bench, build, guest, host, plots, scenario
+from lab import bench, build, guest, host, plots, published_table, scenario
 from lab.build import Kernel
 from lab.errors import GuestError, LabError
 from lab.lock import exclusive
@@ -102,7 +102,7 @@ def _measure(
 
 def test_rounds_interleave_stock_and_parallel_and_rotate() -> None:
     boots = bench.schedule(_scenario())
-    order = [(boot.round, boot.fs, boot.variant, boot.contexts) for boot in boots]
+    order = [(boot.round, boot.fs, boot.setting.variant, boot.setting.contexts) for boot in boots]
     assert order[:4] == [
         (1, "xfs", "stock", 1),
         (1, "xfs", "parallel", 1),
@@ -116,7 +116,7 @@ def test_rounds_interleave_stock_and_parallel_and_rotate() -> None:
         ("stock", 1),
     ]
     assert len(order) == len(set(order)) == 2 * 2 * 4
-    assert [boot.variant for boot in boots if boot.direct] == ["stock"] * 4
+    assert [boot.setting.variant for boot in boots if boot.direct] == ["stock"] * 4
 
 
 def test_a_job_with_its_own_files_gets_a_fresh_filesystem_per_limit() -> None:
@@ -125,6 +125,29 @@ def test_a_job_with_its_own_files_gets_a_fresh_filesystem_per_limit() -> None:
     assert len(boots) == 2 * 2 * 4
     assert len([boot for boot in boots if boot.direct]) == 2
     assert len({boot.folder for boot in boots}) == len(boots)
+
+
+def test_one_context_has_no_affinity_to_choose_and_layouts_are_neighbours() -> None:
+    files = {"names": ["a"], "size_mib": 4, "layouts": ["even", "skewed"], "modulus": 8}
+    chosen = _scenario(
+        filesystems=["xfs"], contexts=[1, 2], affinities=["ino", "fs"], bounds=[], repetitions=1, files=files
+    )
+    assert [boot.setting.label for boot in bench.schedule(chosen)] == [
+        f"{name}, {layout}"
+        for name in ("stock", "1 context", "2 contexts, ino", "2 contexts, fs")
+        for layout in ("even", "skewed")
+    ]
+    assert len({boot.folder for boot in bench.schedule(chosen)}) == 8
+
+
+def test_empty_files_get_a_fresh_filesystem_per_limit() -> None:
+    files = {"names": ["a"], "size_mib": 4, "empty": True}
+    assert all(len(boot.limits) == 1 for boot in bench.schedule(_scenario(files=files)))
+
+
+def test_the_published_claims_fit_their_budget() -> None:
+    boots = [boot for name in published_table.known([]) for boot in bench.schedule(scenario.load(name))]
+    assert sum(boot.estimate_s for boot in boots) <= 45 * 60
 
 
 def test_headline_fits_its_budget() -> None:
@@ -164,6 +187,28 @@ def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: bench.Ke
     assert [run["name"] for run in two["plan"]["runs"]] == ["limit-128", "limit-256"]
     assert stock["plan"]["runs"][0]["env"] == {"RAMP_S": "2000ms", "WINDOW_S": "4000ms"}
     assert stock["command"][-2:] == [str(bench.LOAD), "/results/plan.json"]
+
+
+def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: bench.Kernels) -> None:
+    runner = FakeGuest()
+    chosen = _scenario(
+        filesystems=["xfs", "ext4"],
+        contexts=[8],
+        affinities=["ino"],
+        bounds=[],
+        repetitions=1,
+        mkfs={"xfs": ["-d", "agcount=4"]},
+        files={"names": ["d/a"], "size_mib": 4, "empty": True, "layouts": ["skewed"], "modulus": 8},
+        limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
+    )
+    _, cells, _ = _measure(chosen, kernels, runner, tmp_path)
+    stock, ours, ext4, _ = runner.calls
+    assert (stock["settings"], ours["settings"]) == ({}, {"nwritebacks": "8", "wb_affinity": "ino"})
+    assert (stock["mkfs"], ext4["mkfs"]) == (["-d", "agcount=4"], [])
+    told = [ours["plan"][key] for key in ("files", "empty", "inodes", "modulus")]
+    assert told == [["d/a"], True, "skewed", 8]
+    assert [(cell["affinity"], cell["layout"]) for cell in cells[:2]] == [(None, "skewed"), ("ino", "skewed")]
+    assert cells[1]["ratio_to_stock"] == 2
 
 
 def test_jobs_reach_the_guest_unmodified_and_the_bound_derived(
@@ -339,3 +384,37 @@ def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kern
             assert cell[figure] is not None, (figure, cell)
     settings = json.loads((folder / "meta.json").read_text())["dirty_settings"]["limit-16"]
     assert (settings["dirty_bytes"], settings["dirty_background_bytes"]) == (16 << 20, 8 << 20)
+
+
+@pytest.mark.guest
+def test_real_guests_with_chosen_inodes(
+    tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kernel
+) -> None:
+    """Chosen inode numbers, sparse files in directories, mkfs options and a job of fixed size."""
+    job = "[x]\nrw=randwrite\nbs=4k\nsize=8m\nfilename_format=d$jobnum/data\nnumjobs=2\n"
+    chosen = _scenario(
+        filesystems=["xfs"],
+        contexts=[2],
+        bounds=[],
+        repetitions=1,
+        limits=[{"mib": 16, "ramp_s": 0}],
+        guest={"cpus": 2, "mem_mib": 1536, "device_mib": 1024},
+        mkfs={"xfs": ["-d", "agcount=3"]},
+        files={
+            "names": ["d0/data", "d1/data"],
+            "size_mib": 8,
+            "empty": True,
+            "layouts": ["even", "skewed"],
+            "modulus": 24,
+        },
+        job={"text": job},
+    )
+    folder, cells, _ = _measure(chosen, bench.Kernels(stock_kernel, parallel_kernel), guest.run, tmp_path)
+    assert len(cells) == 4
+    assert all(cell["seconds"]["median"] > 0 and cell["extents"] is not None for cell in cells)
+    raw = json.loads((folder / "raw" / "nolat-xfs-stock-even-16-round1" / "raw.json").read_text())
+    assert list(raw["extents_before"]) == ["d0/data", "d1/data"]
+    assert set(raw["extents_before"].values()) == {0}
+    bad = chosen.model_copy(update={"mkfs": {"xfs": ["-d", "agcount=x"]}})
+    with pytest.raises(LabError, match=r"mkfs.xfs on /dev/nullb0 failed: .*agcount"):
+        _measure(bad, bench.Kernels(stock_kernel, parallel_kernel), guest.run, tmp_path)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lab import bench, build, cli, guest, host, series, source, weave
+from lab import bench, build, cli, guest, host, published_table, series, source, weave
 from lab.errors import GuestError, LabError
 from lab.paths import REPO
 
@@ -53,6 +53,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(guest, "shell", calls.recorder("shell", SimpleNamespace(status=3)))
     monkeypatch.setattr(bench, "bench", calls.recorder("bench"))
     monkeypatch.setattr(bench, "run_job", calls.recorder("run_job"))
+    monkeypatch.setattr(published_table, "measure", calls.recorder("measure", [Path("r1")]))
+    monkeypatch.setattr(published_table, "compare", calls.recorder("compare"))
     monkeypatch.setattr(series, "write_series", calls.recorder("write_series", [Path("0000.patch")]))
     monkeypatch.setattr(host, "check", calls.recorder("check"))
     return calls
@@ -65,12 +67,13 @@ def run(*arguments: str) -> int:
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     listed = capsys.readouterr().out
-    for command in ("bench", "build", "check", "fetch", "guest", "run", "series", "shell", "weave"):
+    commands = "bench build check compare fetch guest run series shell weave"
+    for command in commands.split():
         assert f"\n  {command} " in listed
 
 
 def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("gues") == 2
+    assert run("geust") == 2
     assert "Did you mean 'guest'?" in capsys.readouterr().err
 
 
@@ -225,6 +228,30 @@ def test_run_with_a_bad_option(calls: Calls, tmp_path: Path, option: str) -> Non
     job = tmp_path / "mine.fio"
     job.touch()
     assert run("run", "--job", str(job), option) == 2
+    assert calls == []
+
+
+def test_compare_measures_what_is_named(calls: Calls, tmp_path: Path) -> None:
+    assert run("compare", "t2", "--full", "--output", str(tmp_path)) == 0
+    assert calls == [
+        ("fetch", {}),
+        ("measure", ["t2"], {"full": True, "source": SOURCE}),
+        ("compare", [Path("r1")], tmp_path, {}),
+    ]
+
+
+def test_compare_takes_finished_results(calls: Calls, tmp_path: Path) -> None:
+    assert run("compare", "--results", str(tmp_path), "--results", str(REPO)) == 0
+    assert calls == [("compare", [tmp_path, REPO], published_table.OUTPUT, {})]
+    assert run("compare", "t2", "--results", str(tmp_path)) == 2
+    assert run("compare", "--results", "/no/such/folder") == 2
+
+
+def test_compare_refuses_unknown_scenarios_before_the_fetch(
+    calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("compare", "t22") == 1
+    assert capsys.readouterr().err.startswith("pwb: error: unknown scenario 't22': expected t2")
     assert calls == []
 
 

@@ -54,6 +54,48 @@ def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
     assert (sample["sectors"], sample["dirty"], sample["writeback"]) == ([77], 5, 1)
 
 
+def _paths(folder: Path) -> list[Path]:
+    paths = [folder / f"d{number}" / "data" for number in range(4)]
+    for path in paths:
+        path.parent.mkdir()
+    return paths
+
+
+@pytest.mark.parametrize(("skewed", "expected"), [(False, [0, 1, 2, 3]), (True, [0, 0, 0, 0])])
+def test_inode_numbers_are_chosen_and_misfits_go(tmp_path: Path, skewed: bool, expected: list[int]) -> None:
+    paths = _paths(tmp_path)
+    load.choose_inodes(paths, 4, skewed=skewed)
+    assert [path.stat().st_ino % 4 for path in paths] == expected
+    assert [path for path in sorted(tmp_path.rglob("*")) if path.is_file()] == paths
+
+
+def test_inode_number_that_never_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "INODE_TRIES", 0)
+    with pytest.raises(load.LoadError, match="d0/data: found no inode number that leaves 0 divided by 4"):
+        load.choose_inodes(_paths(tmp_path), 4, skewed=False)
+
+
+def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
+    plan: load.Plan = {
+        "fio": "fio",
+        "filefrag": "filefrag",
+        "sample_s": 0.5,
+        "directories": [],
+        "files": ["d0/a", "d1/b"],
+        "size_mib": 3,
+        "empty": True,
+        "inodes": "even",
+        "modulus": 2,
+        "layout_job": None,
+        "spread": False,
+        "runs": [],
+    }
+    load.lay_out(plan, tmp_path, None, tmp_path)
+    made = [(tmp_path / name).stat() for name in plan["files"]]
+    assert [(one.st_size, one.st_blocks) for one in made] == [(3 << 20, 0)] * 2
+    assert [one.st_ino % 2 for one in made] == [0, 1]
+
+
 def test_fill_cache_says_which_file_it_cannot_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     load.fill_cache([tmp_path / "a"])

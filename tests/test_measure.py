@@ -53,6 +53,12 @@ def test_slowest_of_several_jobs() -> None:
     assert measure.slowest_job_mib_s({"jobs": [job, reader]}) is None
 
 
+def test_seconds_to_the_device_are_those_of_the_longest_job_and_the_sync() -> None:
+    jobs = [{"write": {"runtime": 2500}}, {"write": {"runtime": 4000}}, {"write": {"runtime": 0}}]
+    assert measure.seconds_to_device({"jobs": jobs}, 1.5) == 5.5
+    assert measure.seconds_to_device({"jobs": jobs[2:]}, 1.5) is None
+
+
 def test_two_devices_add_up() -> None:
     run = samples.run(8, mib_s=100)
     both = [sample.model_copy(update={"sectors": sample.sectors * 2}) for sample in run.samples]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
@@ -38,6 +39,14 @@ def test_throughput_has_a_bar_per_setting_and_the_bounds_as_lines() -> None:
     [legend] = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
     assert set(labels) == {"stock", "1 context", "2 contexts", "two BDIs (bound)", "direct I/O (bound)"}
+
+
+def test_shape_has_a_line_per_curve_and_dashes_what_was_published() -> None:
+    figure = plots.shape("T2", {"published": [(1, 1.0), (4, 2.9)], "measured, fs": [(1, 1.0), (4, 3.5)]})
+    [axes] = figure.axes
+    assert [line.get_linestyle() for line in axes.lines] == ["--", "-"]
+    points = [np.asarray(line.get_xydata()).tolist() for line in axes.lines]
+    assert points == [[[1, 1.0], [4, 2.9]], [[1, 1.0], [4, 3.5]]]
 
 
 def test_dirty_series_ends_with_fio(tmp_path: Path) -> None:

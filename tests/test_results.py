@@ -33,6 +33,17 @@ def test_bounds_say_that_they_ran_stock() -> None:
     assert cells["stock", 1].ratio_to_stock == 1
 
 
+def test_each_layout_has_its_own_stock_and_no_affinity_of_it() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100], layout="even"),
+        *samples.measured("stock", 1, 128, [50], layout="skewed"),
+        *samples.measured("parallel", 8, 128, [100], affinity="ino", layout="skewed"),
+    ]
+    [cell] = [cell for cell in results.cells("s", runs) if cell.variant == "parallel"]
+    assert (cell.affinity, cell.layout, cell.ratio_to_stock) == ("ino", "skewed", 2)
+    assert cell.seconds == Spread(median=10, min=10, max=10)
+
+
 def test_missing_bound_leaves_its_ratio_out() -> None:
     without = [one for one in samples.result() if one.key.variant != "two_bdi"]
     assert all(cell.ratio_to_two_bdi is None for cell in results.cells("s", without))

@@ -51,6 +51,82 @@ def test_expanded_changes_only_what_full_names() -> None:
     assert found.expanded().repetitions == found.repetitions
 
 
+CLAIMING = (
+    SMALL.replace("contexts = [1]", 'contexts = [1, 8]\naffinities = ["ino", "fs"]', 1)
+    + """
+[files]
+names = ["d0/a"]
+size_mib = 1
+layouts = ["even", "skewed"]
+modulus = 8
+[[published]]
+id = "T2"
+claim = "c"
+fs = "xfs"
+kind = "throughput"
+unit = "MiB/s"
+contexts = [1, 8]
+base = 2
+new = [2, 5]
+affinity = "fs"
+layout = "even"
+[[bars]]
+claim = "b"
+kind = "extents"
+cell = { contexts = 8, affinity = "ino", layout = "skewed" }
+of = { layout = "even" }
+at_most = 0.4
+"""
+)
+
+
+def test_published_numbers_and_bars() -> None:
+    found = scenario.parse("s", CLAIMING)
+    assert found.published[0].values == [2, 5]
+    assert found.bars[0].cell.layout == "skewed"
+    assert found.layouts == ["even", "skewed"]
+    assert found.reusable_files
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("new = [2, 5]", "new = 5", "published.0: .*a list with a number for each"),
+        ("new = [2, 5]", "new = [2, 0]", "a number that is not above 0"),
+        ('id = "T2"', 'id = "T9"', "published.0.id"),
+        ('fs = "xfs"', 'fs = "ext4"', "published T2: ext4 is none of the scenario's filesystems"),
+        ('affinity = "fs"', 'affinity = "rotor"', "published T2: affinity rotor is none"),
+        ('affinity = "fs"', "", "published T2: affinity None is none"),
+        ('of = { layout = "even" }', "of = {}", "bar 'b': layout as-made is none"),
+        ("at_most = 0.4", "", "one of at_least and at_most"),
+        ("modulus = 8", "", "modulus goes with the layouts"),
+        ("repetitions = 1", 'repetitions = 1\nbounds = ["two_bdi"]', "two_bdi has two filesystems"),
+        ('"d0/a"', '"../a"', "files.names.0"),
+        ('"ino", "fs"', '"ino", "ino"', "affinities: each value once"),
+    ],
+)
+def test_wrong_claims_name_what_is_wrong(before: str, after: str, words: str) -> None:
+    assert before in CLAIMING
+    with pytest.raises(LabError, match=words):
+        scenario.parse("s", CLAIMING.replace(before, after, 1))
+
+
+def test_every_published_number_is_in_a_scenario() -> None:
+    found = {(row.id, row.fs, row.kind) for name in scenario.names() for row in scenario.load(name).published}
+    assert found == {
+        ("T1", "xfs", "throughput"),
+        ("T1", "ext4", "throughput"),
+        ("T1", "xfs", "extents"),
+        ("T1", "ext4", "extents"),
+        ("T2", "xfs", "throughput"),
+        ("T3", "f2fs", "throughput"),
+        ("T3", "f2fs", "latency"),
+        ("T3", "f2fs", "extents"),
+        ("T3", "xfs", "extents"),
+        ("T6", "xfs", "seconds"),
+    }
+
+
 def test_unknown_scenario_names_the_nearest() -> None:
     with pytest.raises(LabError, match="unknown scenario 'headlin': expected headline"):
         scenario.load("headlin")

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Published numbers beside cells: which cell counts, what the ratio is, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lab import comparison, results, scenario
+from lab.comparison import Comparison
+from lab.published import Kind
+from lab.results import Measured
+from tests import samples
+
+
+def _scenario(**changes: Any) -> scenario.Scenario:
+    values: dict[str, Any] = {
+        "name": "s",
+        "title": "s",
+        "devices": ["nolat"],
+        "filesystems": ["xfs"],
+        "contexts": [1, 2, 4],
+        "repetitions": 1,
+        "limits": [{"mib": 128, "ramp_s": 1}],
+        "job": {"text": "[x]"},
+    }
+    return scenario.Scenario.model_validate(values | changes)
+
+
+def _row(**changes: Any) -> dict[str, Any]:
+    row = {"id": "T1", "claim": "c", "fs": "xfs", "kind": "throughput", "unit": "MiB/s"}
+    return row | {"base": 10, "new": 20} | changes
+
+
+def _rates(stock: float, *ours: tuple[int, float]) -> list[Measured]:
+    parallel = [run for n, rate in ours for run in samples.measured("parallel", n, 128, [rate])]
+    return [*samples.measured("stock", 1, 128, [stock]), *parallel]
+
+
+def _compared(runs: list[Measured], **row: Any) -> Comparison:
+    [found] = comparison.compare_cells(_scenario(published=[_row(**row)]), results.cells("s", runs))
+    return found
+
+
+def test_throughput_is_that_of_the_best_number_of_contexts() -> None:
+    found = _compared(_rates(100, (1, 95), (2, 180), (4, 170)))
+    assert found.published.ratio == 2
+    assert found.measured is not None
+    assert (found.measured.base, found.measured.new, found.measured.ratio) == (100, 180, 1.8)
+    assert found.measured.setting == "2 contexts"
+    assert found.verdict == "a smaller gain"
+    [curve] = found.curves
+    assert [(point.contexts, point.measured) for point in curve.points] == [(1, 0.95), (2, 1.8), (4, 1.7)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"),
+    [(200, "as published or better"), (150, "a smaller gain"), (104, "no gain"), (90, "a loss")],
+)
+def test_verdicts(rate: float, verdict: str) -> None:
+    assert _compared(_rates(100, (2, rate))).verdict == verdict
+
+
+@pytest.mark.parametrize("kind", ["seconds", "latency"])
+def test_what_is_better_smaller_is_turned_around(kind: Kind) -> None:
+    found = _compared(_rates(100, (2, 200), (4, 300)), kind=kind, base=28, new=14)
+    assert found.published.ratio == 2
+    assert found.measured is not None
+    assert found.measured.ratio == pytest.approx(3, abs=0.01)
+    assert found.measured.setting == "4 contexts"
+
+
+def _with_extents(runs: list[Measured], *extents: float) -> list[Measured]:
+    return [
+        run.model_copy(update={"figures": run.figures.model_copy(update={"extents": count})})
+        for run, count in zip(runs, extents, strict=True)
+    ]
+
+
+def test_extents_are_those_of_the_worst_number_of_contexts() -> None:
+    runs = _with_extents(_rates(100, (2, 100), (4, 100)), 50, 40, 60)
+    found = _compared(runs, kind="extents", base=20, new=10)
+    assert found.published.ratio == 0.5
+    assert found.measured is not None
+    assert (found.measured.ratio, found.measured.setting) == (1.2, "4 contexts")
+    assert found.verdict == "more than stock"
+    fewer = _compared(_with_extents(_rates(100, (2, 100)), 50, 50), kind="extents")
+    assert fewer.verdict == "no more than stock"
+
+
+def test_a_curve_has_one_context_as_its_base() -> None:
+    chosen = _scenario(
+        affinities=["ino", "fs"],
+        published=[
+            _row(id="T2", contexts=[1, 4], base=10, new=[10, 30], affinity="ino"),
+            _row(id="T2", contexts=[4], base=10, new=[28], affinity="fs"),
+        ],
+    )
+    runs = [
+        *_rates(100, (1, 50)),
+        *samples.measured("parallel", 4, 128, [200], affinity="ino"),
+        *samples.measured("parallel", 4, 128, [100], affinity="fs"),
+    ]
+    curve, point = comparison.compare_cells(chosen, results.cells("s", runs))
+    assert curve.published.setting == "4 contexts, ino"
+    assert curve.measured is not None and point.measured is not None
+    assert (curve.measured.base, curve.measured.ratio) == (50, 4)
+    assert (point.measured.ratio, point.measured.setting) == (2, "4 contexts, fs")
+    ino, ours = curve.curves
+    assert [(p.contexts, p.published, p.measured) for p in ino.points] == [(1, 1, 1), (4, 3, 4)]
+    assert [(p.contexts, p.published, p.measured) for p in ours.points] == [(1, None, 1), (4, None, 2)]
+
+
+def test_what_was_not_measured_says_so() -> None:
+    found = _compared(_rates(100))
+    assert (found.measured, found.verdict) == (None, "not measured")
+    [other] = comparison.compare_cells(
+        _scenario(published=[_row(contexts=[2, 8], new=[20, 30])]), results.cells("s", _rates(100, (1, 100)))
+    )
+    assert [(p.contexts, p.published, p.measured) for p in other.curves[0].points] == [
+        (1, None, 1),
+        (2, 2, None),
+        (8, 3, None),
+    ]
+
+
+def _cleared(cell: dict[str, Any], of: dict[str, Any], runs: list[Measured], **limit: float) -> Any:
+    bar = {"claim": "b", "kind": "throughput", "cell": cell, "of": of} | limit
+    [found] = comparison.clear(_scenario(bars=[bar]), results.cells("s", runs))
+    return found
+
+
+def test_bars_compare_two_cells() -> None:
+    runs = _rates(100, (1, 90), (2, 200), (4, 190))
+    found = _cleared({"contexts": 4}, {"contexts": "best"}, runs, at_least=0.98)
+    assert (found.measured, found.met) == (0.95, False)
+    assert found.settings == "4 contexts / 2 contexts"
+    assert _cleared({"contexts": 4}, {"contexts": 1}, runs, at_least=2).met
+    assert _cleared({"contexts": "worst"}, {"variant": "stock"}, runs, at_most=0.9).met
+
+
+def test_a_bar_without_its_cell() -> None:
+    found = _cleared({"contexts": 8}, {"variant": "stock"}, _rates(100), at_least=1)
+    assert (found.measured, found.met, found.settings) == (None, None, "not measured / stock")
+
+
+def test_layouts_are_told_apart() -> None:
+    files = {"names": ["a"], "size_mib": 1, "layouts": ["even", "skewed"], "modulus": 4}
+    bar = {
+        "claim": "b",
+        "kind": "throughput",
+        "cell": {"contexts": 4, "layout": "skewed"},
+        "of": {"contexts": 4, "layout": "even"},
+        "at_most": 0.4,
+    }
+    runs = [
+        *samples.measured("parallel", 4, 128, [200], layout="even"),
+        *samples.measured("parallel", 4, 128, [50], layout="skewed"),
+    ]
+    [found] = comparison.clear(_scenario(files=files, bars=[bar]), results.cells("s", runs))
+    assert (found.measured, found.met) == (0.25, True)

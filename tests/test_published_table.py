@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Published beside measured, from results folders to tables, JSON and plots."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lab import bench, published_table, results, scenario
+from lab.errors import LabError
+from lab.results import Measured
+from lab.source import Source
+from tests import samples
+
+SOURCE = Source(path=Path("/nowhere"), version="7.3.4", series="7.3", identity="s")
+
+
+def _result(folder: Path, name: str, runs: list[Measured]) -> Path:
+    folder.mkdir()
+    meta = {
+        "date": "today",
+        "commit": "c0ffee",
+        "kernels": {"stock": {"identity": "a"}, "parallel": {"identity": "b"}},
+        "scenario": scenario.load(name).model_dump(mode="json"),
+    }
+    results.write(folder, results.cells(name, runs), meta)
+    return folder
+
+
+def _t2(tmp_path: Path) -> Path:
+    runs = samples.measured("parallel", 1, 128, [30], layout="even")
+    for contexts, rate in ((4, 90), (8, 89)):
+        for affinity in ("ino", "fs"):
+            runs += samples.measured("parallel", contexts, 128, [rate], affinity=affinity, layout="even")
+    return _result(tmp_path / "t2", "t2", runs)
+
+
+def _t6(tmp_path: Path) -> Path:
+    runs = [*samples.measured("stock", 1, 64, [100]), *samples.measured("parallel", 4, 64, [250])]
+    return _result(tmp_path / "t6", "t6", runs)
+
+
+def _compare(folders: list[Path], output: Path) -> tuple[published_table.Summary, str]:
+    out = io.StringIO()
+    summary = published_table.compare(folders, output, Console(file=out, width=200))
+    return summary, out.getvalue()
+
+
+def test_published_and_measured_side_by_side(tmp_path: Path) -> None:
+    summary, shown = _compare([_t2(tmp_path), _t6(tmp_path)], tmp_path / "out")
+    [line] = [line for line in shown.splitlines() if "page cache to device" in line and "28" in line]
+    for word in ("T6", "28 -> 14 s", "2.00", "10 -> 4 s", "2.50", "4 contexts", "as published or better"):
+        assert word in line
+    [bar] = [line for line in shown.splitlines() if "the published multiple" in line]
+    assert "at least 2.88" in bar and "2.97" in bar and "yes" in bar
+    assert "written to" in shown
+    assert [one.scenario for one in summary.measured_with] == ["t2", "t6"]
+    assert summary.measured_with[0].kernels == {"stock": "a", "parallel": "b"}
+
+
+def test_what_is_written_down(tmp_path: Path) -> None:
+    summary, _ = _compare([_t2(tmp_path)], tmp_path / "out")
+    written = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert published_table.Summary.model_validate(written) == summary
+    assert (tmp_path / "out" / "shape-t2-xfs-nolat.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "out" / "table.md").read_text()
+    start = "| T2 | contexts 1 to 8, 4 AGs | xfs | nolat |"
+    assert f"{start} published, ino | 1.00 | 1.97 | 2.38 | 2.88 |" in text
+    assert f"{start} measured, fs | 1.00 | - | - | 3.00 | - |" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in rows if line.startswith("| T2 | XFS hook")}) == 2
+
+
+def test_a_folder_that_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"holds no result of ./pwb bench"):
+        _compare([tmp_path], tmp_path / "out")
+
+
+def test_a_result_with_nothing_to_compare_with(tmp_path: Path) -> None:
+    folder = _result(tmp_path / "r", "headline", samples.result())
+    with pytest.raises(LabError, match="'headline' has neither published numbers nor bars: expected one of"):
+        _compare([folder], tmp_path / "out")
+
+
+def test_all_claims_unless_named() -> None:
+    every = published_table.known([])
+    assert every == ["extents", "skew", "t1-nvme", "t1-pmem", "t2", "t3", "t6"]
+    assert published_table.known(["t2"]) == ["t2"]
+
+
+def test_everything_is_checked_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[tuple[str, Any]] = []
+    monkeypatch.setattr(bench, "check", lambda chosen, folder: order.append(("check", chosen.name)))
+
+    def run(name: str, *, full: bool, source: Source) -> Path:
+        order.append(("run", name))
+        return Path(name)
+
+    monkeypatch.setattr(bench, "bench", run)
+    assert published_table.measure(["t2", "t6"], full=True, source=SOURCE) == [Path("t2"), Path("t6")]
+    assert order == [("check", "t2"), ("check", "t6"), ("run", "t2"), ("run", "t6")]

@@ -14,15 +14,16 @@ pytestmark = pytest.mark.guest
 DIRTY = "awk '/^Context/ {print $4 + $6 + $8}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
 FLUSHED = "awk '/^Context/ {print $12}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
 
-# Eight files are written over and over, until the flushers have had a hundred times what may be dirty.
+# Eight files are written over and over, until the flushers have had 25 times what may be dirty.
 HOT_FILES = f"""
     echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
     echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
     for file in $hot; do
         while dd if=/dev/zero of=$file bs=64k count=32 conv=notrunc; do :; done 2>/dev/null &
+        writers="$writers $!"
     done
-    until test $({FLUSHED} | awk '{{kib += $1}} END {{print kib + 0}}') -gt $((400 << 10)); do sleep 0.1; done
-    kill $(jobs -p)
+    until test $({FLUSHED} | awk '{{kib += $1}} END {{print kib + 0}}') -gt $((100 << 10)); do sleep 0.1; done
+    kill $writers
     wait
     {FLUSHED}
 """

@@ -28,10 +28,7 @@
  *
  * Return: an index below @nr_wb_ctx.
  */
-unsigned int
-xfs_get_inode_wb_ctx_idx(
-	struct inode		*inode,
-	int			nr_wb_ctx)
+unsigned int xfs_get_inode_wb_ctx_idx(struct inode *inode, int nr_wb_ctx)
 {
 	struct xfs_inode	*ip = XFS_I(inode);
 
@@ -47,9 +44,7 @@ xfs_get_inode_wb_ctx_idx(
  *
  * Return: the number of AGs, which changes when the filesystem is grown.
  */
-int
-xfs_get_max_wb_ctx(
-	struct super_block	*sb)
+int xfs_get_max_wb_ctx(struct super_block *sb)
 {
 	struct xfs_mount	*mp = XFS_M(sb);
 

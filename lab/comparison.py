@@ -170,15 +170,18 @@ def _published_gain(row: Published) -> Gain:
 
 
 def _measured_gain(kind: Kind, base: Cell | None, new: Cell | None) -> Gain | None:
-    if base is None or new is None:
+    before, after = _median(kind, base), _median(kind, new)
+    if new is None or before is None or after is None:
         return None
-    before, after = figure(base, kind), figure(new, kind)
-    if before is None or after is None:
-        return None
-    ratio = gain(kind, before.median, after.median)
+    ratio = gain(kind, before, after)
     if ratio is None:
         return None
-    return Gain(base=before.median, new=after.median, ratio=ratio, setting=cell_name(new))
+    return Gain(base=before, new=after, ratio=ratio, setting=cell_name(new))
+
+
+def _median(kind: Kind, cell: Cell | None) -> float | None:
+    found = figure(cell, kind) if cell else None
+    return found.median if found else None
 
 
 def _verdict(kind: Kind, published: float, measured: Gain | None) -> str:
@@ -227,11 +230,8 @@ def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
 
 def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     cell, of = _pick(place, bar.kind, bar.cell), _pick(place, bar.kind, bar.of)
-    ratio = None
-    if cell is not None and of is not None:
-        above, below = figure(cell, bar.kind), figure(of, bar.kind)
-        if above is not None and below is not None and below.median:
-            ratio = significant(above.median / below.median)
+    above, below = _median(bar.kind, cell), _median(bar.kind, of)
+    ratio = significant(above / below) if above is not None and below else None
     met = None
     if ratio is not None:
         met = (bar.at_least is None or ratio >= bar.at_least) and (

@@ -36,6 +36,7 @@ CORE = [
     "fs/fs-writeback.o",
     "mm/backing-dev.o",
     "mm/bdi-wb-affinity.o",
+    "mm/bdi-wb-throttle.o",
     "mm/bdi-writeback-ctx.o",
     "mm/page-writeback.o",
 ]

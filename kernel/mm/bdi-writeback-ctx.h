@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What mm/backing-dev.c and mm/bdi-writeback-ctx.c lend each other.
+ * What mm/backing-dev.c, mm/bdi-writeback-ctx.c and mm/bdi-wb-throttle.c lend
+ * each other.
  */
 #ifndef _MM_BDI_WRITEBACK_CTX_H
 #define _MM_BDI_WRITEBACK_CTX_H
@@ -23,6 +24,7 @@ int wb_init_root(struct bdi_writeback_ctx *ctx);
 void bdi_register_wb_ctx(struct backing_dev_info *bdi);
 void bdi_show_wb_ctx(struct seq_file *m, struct backing_dev_info *bdi);
 
+/* mm/bdi-wb-throttle.c */
 #ifdef CONFIG_CGROUP_WRITEBACK
 struct bdi_writeback *cgwb_get_throttle(struct bdi_writeback *wb,
 					struct bdi_writeback_ctx *ctx,

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,20 @@ import pytest
 from lab.build import Kernel, build
 from lab.source import Source, fetch
 from tests.madeup import clone, linux_tree
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_end_children() -> Iterator[None]:
+    """Let signals end what the tests start, also where our caller has us ignore them, as nohup and ``&`` do.
+
+    A child inherits what is ignored, but not a handler.
+    """
+    ignored = [n for n in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(scope="session")

@@ -51,8 +51,11 @@ def write(number: int, generation: int) -> None:
     with path.open("r+b") as file:
         if number % 3 == 0:
             with mmap.mmap(file.fileno(), FILE_BYTES) as mapping:
-                for offset in offsets:
-                    mapping[offset : offset + BLOCK_BYTES] = data[offset : offset + BLOCK_BYTES]
+                # Twice with a system call between: store() of resize.py says what it mends.
+                for _ in range(2):
+                    for offset in offsets:
+                        mapping[offset : offset + BLOCK_BYTES] = data[offset : offset + BLOCK_BYTES]
+                    os.getppid()
         else:
             for offset in offsets:
                 os.pwrite(file.fileno(), data[offset : offset + BLOCK_BYTES], offset)

@@ -3,10 +3,10 @@
 
 Four processes write 4 KiB at random places of a sparse file each, so that every block must be allocated.
 PLACE is ``apart`` for files in a directory each, which XFS puts into different AGs, ``together`` for one
-directory, or ``mapped`` for one directory while a process reads the map of free space, as scrubbing does,
-and so holds the lock of that AG. Once that is steady, the trace of the scheduler is kept for some seconds:
-each switch away from a kworker, with its stack. JSON goes to ``$PWB_RESULTS/waits.json``, read by
-lab/waits.py. Python's standard library only.
+directory, or ``full`` for one directory whose AG alone has room, while a process reads the map of its free
+space, as scrubbing does, and so holds its lock. Once that is steady, the trace of the scheduler is kept for
+some seconds: each switch away from a kworker, with its stack. JSON goes to ``$PWB_RESULTS/waits.json``, read
+by lab/waits.py. Python's standard library only.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ WRITERS = 4
 AGS = 4
 AG_BYTES = 768 * MIB
 PUNCHED_BYTES = 700 * MIB
+LEFT_BYTES = 16 * MIB
 # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE of include/uapi/linux/falloc.h.
 PUNCH = 3
 # _IOWR('X', 59, struct fsmap_head) of include/uapi/linux/fsmap.h, 192 bytes.
@@ -182,13 +183,16 @@ def write(path: Path) -> None:
         os.pwrite(fd, page, place.randrange(FILE_BYTES // PAGE) * PAGE)
 
 
-def punch(path: Path) -> None:
-    """Take most of an AG, and give every second block of it back: its map becomes long."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+def fill(folder: Path) -> None:
+    """Leave free every second block of the folder's AG, and hardly any elsewhere."""
+    fd = os.open(folder / "punched", os.O_RDWR | os.O_CREAT)
     os.posix_fallocate(fd, 0, PUNCHED_BYTES)
+    space = os.statvfs(folder)
+    with (folder / "rest").open("wb") as rest:
+        os.posix_fallocate(rest.fileno(), 0, space.f_bavail * space.f_frsize - LEFT_BYTES)
     for offset in range(0, PUNCHED_BYTES, 2 * PAGE):
         if LIBC.fallocate(fd, PUNCH, ctypes.c_long(offset), ctypes.c_long(PAGE)):
-            raise OSError(ctypes.get_errno(), "fallocate", str(path))
+            raise OSError(ctypes.get_errno(), "fallocate", str(folder))
     os.close(fd)
 
 
@@ -212,8 +216,8 @@ def lay_out(mount: Path, place: str) -> list[Path]:
     choose_inodes(paths, MODULUS, skewed=False)
     for path in paths:
         os.truncate(path, FILE_BYTES)
-    if place == "mapped":
-        punch(folders[0] / "punched")
+    if place == "full":
+        fill(folders[0])
     return paths
 
 
@@ -253,7 +257,7 @@ def main(arguments: list[str]) -> int:
     set_dirty_limit(LIMIT_MIB)
     stat = Path("/sys/block") / Path(os.environ["PWB_DEV"]).resolve().name / "stat"
     children = [start(write, path) for path in paths]
-    if arguments[0] == "mapped":
+    if arguments[0] == "full":
         children.append(start(read_space_map, mount))
     (TRACING / "tracing_on").write_text("0")
     start_trace()
@@ -266,7 +270,9 @@ def main(arguments: list[str]) -> int:
     written = sectors_written(stat.read_text()) - written
     for child in children:
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+            print("waits.py: a process ended early, see above", file=sys.stderr)
+            return 1
     os.sync()
     flushers = Flushers()
     with (TRACING / "trace").open() as lines:

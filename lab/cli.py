@@ -367,10 +367,11 @@ def pauses(
 )
 @click.option(
     "--places",
-    default="apart,together",
+    default="apart,together,full",
     show_default=True,
     callback=_names,
-    help="apart: a directory, so on XFS an AG, for each file; together: one for all",
+    help="apart: a directory, so on XFS an AG, for each file; together: one for all; full: the same, all "
+    "other AGs full and the lock of that one often held",
 )
 @click.option(
     "--output",
@@ -384,8 +385,8 @@ def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **cho
     """Show what the flushers wait for, on a device that waits, by a trace of the scheduler."""
     from lab import waits
 
-    settings = waits.settings(**choices)
     _known_filesystem(fs)
+    settings = waits.settings(fs, **choices)
     kernel = _build("traced", _source(tree, series))
     waits.report([waits.record(kernel, fs, *setting) for setting in settings], fs, output)
     click.echo((output / "table.md").read_text(), nl=False)

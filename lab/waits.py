@@ -23,7 +23,7 @@ from lab.errors import LabError, unknown_name
 from lab.paths import REPO
 from lab.published import Affinity
 
-Place = Literal["apart", "together", "mapped"]
+Place = Literal["apart", "together", "full"]
 
 DEVICE = "emulated-nvme"
 GUEST_MEM_MIB = 6144
@@ -175,18 +175,23 @@ def record(kernel: Kernel, fs: str, contexts: int, affinity: Affinity, place: Pl
 
 
 def settings(
-    contexts: list[int], affinities: list[str], places: list[str]
+    fs: str, contexts: list[int], affinities: list[str], places: list[str]
 ) -> list[tuple[int, Affinity, Place]]:
     """List what to measure; with one context there is no choice of affinity.
 
     Args:
+        fs: filesystem under test.
         contexts: numbers of contexts.
         affinities: values of ``wb_affinity``.
-        places: ``apart``, ``together`` or both.
+        places: values of :data:`Place`.
 
     Raises:
-        LabError: an affinity or a place that there is not.
+        LabError: an affinity or a place that there is not, or not on this filesystem.
     """
+    if "full" in places and fs != "xfs":
+        raise LabError(
+            f"place 'full' with {fs}: the lock that it holds is an AG's, so only xfs has it; leave it out"
+        )
     for place in places:
         if place not in get_args(Place):
             raise unknown_name("place", place, get_args(Place))

@@ -78,7 +78,7 @@ def test_trace_with_gaps_is_refused() -> None:
 
 
 def test_settings_leave_out_what_is_no_choice() -> None:
-    assert waits.settings([1, 8], ["ino", "fs"], ["apart"]) == [
+    assert waits.settings("xfs", [1, 8], ["ino", "fs"], ["apart"]) == [
         (1, "ino", "apart"),
         (8, "ino", "apart"),
         (8, "fs", "apart"),
@@ -88,7 +88,7 @@ def test_settings_leave_out_what_is_no_choice() -> None:
 @pytest.mark.parametrize(("affinities", "places"), [(["inode"], ["apart"]), (["ino"], ["appart"])])
 def test_unknown_setting_is_refused(affinities: list[str], places: list[str]) -> None:
     with pytest.raises(LabError, match=r"unknown (affinity|place)"):
-        waits.settings([1], affinities, places)
+        waits.settings("xfs", [1], affinities, places)
 
 
 def test_report_has_table_figures_and_picture(tmp_path: Path) -> None:
@@ -98,3 +98,8 @@ def test_report_has_table_figures_and_picture(tmp_path: Path) -> None:
     assert "| apart | fs | 4 | 40 | 0.75 | 0.50 | 0.25 | 0.50 | 0.10 | 2.65 |" in table
     assert json.loads((tmp_path / "new" / "summary.json").read_text())[0]["mib_s"] == 40.0
     assert (tmp_path / "new" / "waits.png").stat().st_size > 1000
+
+
+def test_place_that_a_filesystem_has_not_is_refused() -> None:
+    with pytest.raises(LabError, match="only xfs has it"):
+        waits.settings("ext4", [1], ["ino"], ["full"])

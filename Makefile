@@ -10,7 +10,7 @@ bench: setup
 
 # A guest has two CPUs and leaves them idle half of the time: one test per CPU, bounded by the guests' memory.
 test: setup check
-	./pwb build all
+	./pwb build
 	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 check:

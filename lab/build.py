@@ -39,7 +39,7 @@ MAKE_VARIABLES = (
 
 _DISK_BYTES = 3 << 30
 # Objects of a full build, until a build on this machine has counted them.
-_USUAL_OBJECTS = {"stock": 950, "parallel": 950, "debug": 1050, "nocgroup": 750}
+_USUAL_OBJECTS = {"stock": 950, "parallel": 950, "debug": 1050, "nocgroup": 750, "traced": 980}
 # What the compiler and the linker say comes before what make says about it.
 _COMPLAINTS = ("error:", "undefined reference", "undefined symbol", "multiple definition"), ("***",)
 _SHOWN_COMPLAINTS = 8
@@ -51,7 +51,7 @@ class Kernel:
 
     Attributes:
         path: the ``linux`` executable.
-        flavour: ``stock``, ``parallel``, ``debug`` or ``nocgroup``.
+        flavour: ``stock``, ``parallel``, ``debug``, ``nocgroup`` or ``traced``.
         version: version of the source it was built from.
         identity: content key (hex) of everything that went into it.
         config: the ``.config`` it was built with.
@@ -68,7 +68,7 @@ def build(flavour: str, source: Source) -> Kernel:
     """Return a kernel, from the cache or else built now.
 
     Args:
-        flavour: ``stock``, ``parallel``, ``debug`` or ``nocgroup``; into the first only the lab's systems are
+        flavour: a key of :data:`lab.config.FRAGMENTS`; into the first only the lab's systems are
             woven, into the others all of them.
         source: the pristine tree; it stays as it is.
 

@@ -204,6 +204,15 @@ def _kernel(kernel: str, tree: Path | None, series: str | None, options: dict[st
     return Path(kernel) if is_path else _build(kernel, _source(tree, series)).path
 
 
+def _known_filesystem(fs: str) -> None:
+    """Refuse what is not the name of a filesystem."""
+    from lab import guest
+
+    known = [name for name in guest.FILESYSTEMS if name != "none"]
+    if fs not in known:
+        raise unknown_name("filesystem", fs, known)
+
+
 def _build(flavour: str, source: Source) -> Kernel:
     from lab.build import build
 
@@ -267,18 +276,17 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 
 
 @cli.command()
-@click.argument("flavour", default="all", metavar="[stock|parallel|debug|nocgroup|all]")
+@click.argument("flavours", nargs=-1, metavar="[stock|parallel|debug|nocgroup|traced]...")
 @_source_options
-def build(flavour: str, tree: Path | None, series: str | None) -> None:
-    """Build a kernel, or all of them; print where each is."""
+def build(flavours: tuple[str, ...], tree: Path | None, series: str | None) -> None:
+    """Build kernels, all that the tests need unless named; print where each is."""
     from lab import config
 
-    flavours = list(config.FRAGMENTS)
-    if flavour not in (*flavours, "all"):
-        raise unknown_name("kernel", flavour, [*flavours, "all"])
+    for flavour in flavours:
+        config.fragments(flavour)
     source = _source(tree, series)
-    for one in flavours if flavour == "all" else [flavour]:
-        click.echo(f"{one}: {_build(one, source).path}")
+    for flavour in flavours or config.TESTED:
+        click.echo(f"{flavour}: {_build(flavour, source).path}")
 
 
 @cli.command(context_settings={"allow_interspersed_args": False})
@@ -333,10 +341,9 @@ def pauses(
     *, fs: str, limit_mib: int, contexts: int, output: Path, tree: Path | None, series: str | None
 ) -> None:
     """Draw dirty pages and the pauses of writers over time, stock beside parallel."""
-    from lab import guest, pauses
+    from lab import pauses
 
-    if fs not in guest.FILESYSTEMS or fs == "none":
-        raise unknown_name("filesystem", fs, [name for name in guest.FILESYSTEMS if name != "none"])
+    _known_filesystem(fs)
     source = _source(tree, series)
     recorded = {
         "stock": pauses.record(_build("stock", source), fs, limit_mib, None),
@@ -344,6 +351,45 @@ def pauses(
     }
     pauses.draw(recorded, f"{fs}, dirty limit {limit_mib} MiB, 4 writers of 4k at random", output)
     click.echo(output)
+
+
+@cli.command()
+@click.option("--fs", default="xfs", show_default=True, metavar="xfs|ext4|f2fs", help="Fresh filesystem")
+@click.option(
+    "--contexts", default="1,2,4,8", show_default=True, callback=_numbers, help="Numbers of contexts"
+)
+@click.option(
+    "--affinities",
+    default="ino,fs",
+    show_default=True,
+    callback=_names,
+    help="Values of wb_affinity to try where there is a choice",
+)
+@click.option(
+    "--places",
+    default="apart,together,full",
+    show_default=True,
+    callback=_names,
+    help="apart: a directory, so on XFS an AG, for each file; together: one for all; full: the same, all "
+    "other AGs full and the lock of that one often held",
+)
+@click.option(
+    "--output",
+    default="waits",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for table.md, summary.json and waits.png",
+)
+@_source_options
+def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **choices: Any) -> None:
+    """Show what the flushers wait for, on a device that waits, by a trace of the scheduler."""
+    from lab import waits
+
+    _known_filesystem(fs)
+    settings = waits.settings(fs, **choices)
+    kernel = _build("traced", _source(tree, series))
+    waits.report([waits.record(kernel, fs, *setting) for setting in settings], fs, output)
+    click.echo((output / "table.md").read_text(), nl=False)
 
 
 @cli.command()

@@ -16,7 +16,10 @@ FRAGMENTS = {
     "parallel": ("common", "bench"),
     "debug": ("common", "debug"),
     "nocgroup": ("common", "nocgroup"),
+    "traced": ("common", "bench", "traced"),
 }
+# What the tests boot; the others are built where a command needs them.
+TESTED = ("stock", "parallel", "debug", "nocgroup")
 
 _SET = re.compile(r"(CONFIG_\w+)=(.+)")
 _UNSET = re.compile(r"# (CONFIG_\w+) is not set")

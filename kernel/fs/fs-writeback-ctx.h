@@ -48,28 +48,22 @@ static void inode_join_wb(struct inode *inode, struct bdi_writeback *new)
 	spin_unlock(&inode->i_lock);
 }
 
-/**
- * inode_follow_wb_ctx - lock an inode's writeback, after moving it if need be
- * @inode: inode with I_SYNC, which its flusher has just written a part of
+/*
+ * Move an inode with I_SYNC from @old, which is locked, to the same cgroup's
+ * writeback of @ctx: nobody else writes the inode meanwhile or changes its
+ * place in the lists. It does not move while its BDI is being synced: a dirty
+ * inode between two contexts would be missed.
  *
- * When the number of contexts has changed, an inode moves to its new one here:
- * while it has I_SYNC nobody else writes it or changes its place in the lists.
- * It does not move while its BDI is being synced: a dirty inode between two
- * contexts would be missed.
- *
- * Return: the writeback, with its list_lock held; the caller requeues @inode.
+ * Returns the writeback that the inode is in, with its list_lock held.
  */
-static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
+static struct bdi_writeback *inode_move_to_wb_ctx(struct inode *inode,
+						  struct bdi_writeback *old,
+						  struct bdi_writeback_ctx *ctx)
+	__releases(&old->list_lock)
 	__acquires(&wb->list_lock)
 {
-	struct bdi_writeback *old = inode_to_wb_and_lock_list(inode);
-	struct bdi_writeback_ctx *ctx = inode_next_wb_ctx(inode, old);
-	struct bdi_writeback *new;
+	struct bdi_writeback *new = wb_get_sibling(old, ctx);
 
-	if (likely(!ctx))
-		return old;
-
-	new = wb_get_sibling(old, ctx);
 	if (!new)
 		return old;
 
@@ -91,6 +85,23 @@ static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
 put_new:
 	wb_put(new);
 	return old;
+}
+
+/**
+ * inode_follow_wb_ctx - lock an inode's writeback, after moving it if need be
+ * @inode: inode with I_SYNC, which its flusher has just written a part of
+ *
+ * When the number of contexts has changed, an inode moves to its new one here.
+ *
+ * Return: the writeback, with its list_lock held; the caller requeues @inode.
+ */
+static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
+	__acquires(&wb->list_lock)
+{
+	struct bdi_writeback *old = inode_to_wb_and_lock_list(inode);
+	struct bdi_writeback_ctx *ctx = inode_next_wb_ctx(inode, old);
+
+	return unlikely(ctx) ? inode_move_to_wb_ctx(inode, old, ctx) : old;
 }
 
 #ifdef CONFIG_CGROUP_WRITEBACK

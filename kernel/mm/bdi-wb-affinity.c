@@ -135,18 +135,46 @@ unsigned int wb_affinity_index(struct inode *inode)
 	return wb_affinity_new_index(inode, nr_wb_ctx, affinity);
 }
 
-/* Is another inode than the one that has just been written queued for I/O? */
-static bool wb_is_crowded(struct bdi_writeback *wb)
-{
-	return !list_empty(&wb->b_more_io) || !list_is_singular(&wb->b_io);
-}
-
 static bool wb_ctx_is_idle(struct bdi_writeback *throttle, unsigned int index)
 {
 	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(throttle->bdi, index);
 	struct bdi_writeback *wb = ctx ? throttled_wb_rcu(throttle, ctx) : NULL;
 
 	return !wb || !wb_has_dirty_io(wb);
+}
+
+/* First context without dirty inodes of a throttle from @home on, or NULL. */
+static struct bdi_writeback_ctx *wb_next_idle_ctx(struct bdi_writeback *throttle,
+						  unsigned int home,
+						  unsigned int nr_wb_ctx)
+{
+	unsigned int i, index;
+
+	rcu_read_lock();
+	for (i = 0; i < nr_wb_ctx; i++) {
+		index = (home + i) % nr_wb_ctx;
+		if (wb_ctx_is_idle(throttle, index))
+			break;
+	}
+	rcu_read_unlock();
+
+	return i < nr_wb_ctx ? bdi_fetch_wb_ctx(throttle->bdi, index) : NULL;
+}
+
+/* Where the filesystem wants an inode; where it is, if that is all the same. */
+static unsigned int wb_affinity_home(struct inode *inode,
+				     struct bdi_writeback *wb,
+				     enum wb_affinity affinity, int nr_wb_ctx)
+{
+	return affinity == WB_AFFINITY_FS ?
+		wb_affinity_fs_index(inode, nr_wb_ctx) : wb->ctx->index;
+}
+
+/* Inodes move about unless the filesystem or the administrator is against it. */
+static bool wb_affinity_may_move(struct inode *inode, enum wb_affinity affinity)
+{
+	return affinity != WB_AFFINITY_INO &&
+	       (inode->i_sb->s_iflags & SB_I_WB_CTX);
 }
 
 /**
@@ -165,34 +193,53 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 					       struct bdi_writeback *wb,
 					       bool pressure)
 {
-	struct backing_dev_info *bdi = wb->bdi;
-	enum wb_affinity affinity = READ_ONCE(bdi->wb_affinity);
+	enum wb_affinity affinity = READ_ONCE(wb->bdi->wb_affinity);
 	struct bdi_writeback_ctx *ctx = inode_next_wb_ctx(inode, wb);
-	unsigned int home = wb->ctx->index;
-	unsigned int next;
+	unsigned int home;
 	int nr_wb_ctx;
 
-	if (ctx || !pressure || affinity == WB_AFFINITY_INO ||
-	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_is_crowded(wb))
+	if (ctx || !pressure || !wb_affinity_may_move(inode, affinity) ||
+	    !wb_is_crowded(wb))
 		return ctx;
 
 	nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
-	if (affinity == WB_AFFINITY_FS)
-		home = wb_affinity_fs_index(inode, nr_wb_ctx);
+	home = wb_affinity_home(inode, wb, affinity, nr_wb_ctx);
+	ctx = wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
+	if (!ctx && home != wb->ctx->index)
+		ctx = bdi_fetch_wb_ctx(wb->bdi, home);
 
-	next = home;
-	rcu_read_lock();
-	for (unsigned int i = 0; i < nr_wb_ctx; i++) {
-		unsigned int index = (home + i) % nr_wb_ctx;
+	return ctx == wb->ctx ? NULL : ctx;
+}
 
-		if (wb_ctx_is_idle(wb->throttle, index)) {
-			next = index;
-			break;
-		}
-	}
-	rcu_read_unlock();
+/**
+ * wb_affinity_idle_ctx - context that an inode goes to before it is written
+ * @inode: inode that its flusher would write next, with pressure on the device
+ * @wb: its writeback, list_lock is held
+ *
+ * Only an inode that is more than a flusher writes in one piece is worth it,
+ * and only from where the filesystem wants it: it is written before it can
+ * move again.
+ *
+ * Return: a context without work, %NULL if the inode stays where it is.
+ */
+struct bdi_writeback_ctx *wb_affinity_idle_ctx(struct inode *inode,
+					       struct bdi_writeback *wb)
+{
+	enum wb_affinity affinity = READ_ONCE(wb->bdi->wb_affinity);
+	struct super_block *sb = inode->i_sb;
+	unsigned int home;
+	int nr_wb_ctx;
 
-	return next == wb->ctx->index ? NULL : bdi_fetch_wb_ctx(bdi, next);
+	if (!wb_affinity_may_move(inode, affinity) || !wb_is_crowded(wb) ||
+	    inode->i_mapping->nrpages < sb->s_min_writeback_pages)
+		return NULL;
+
+	nr_wb_ctx = sb_nr_wb_ctx(sb, affinity);
+	home = wb_affinity_home(inode, wb, affinity, nr_wb_ctx);
+	if (home != wb->ctx->index)
+		return NULL;
+
+	return wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
 }
 
 static ssize_t wb_affinity_show(struct device *dev,

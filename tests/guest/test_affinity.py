@@ -108,6 +108,31 @@ def test_crowded_context_hands_over(debug_kernel: Kernel, fs: str) -> None:
     assert min(flushed) > 0
 
 
+def test_large_files_go_to_idle_flushers_unwritten(debug_kernel: Kernel) -> None:
+    # All files are in one group, and nothing is written until a smaller limit puts the device under pressure.
+    script = """
+        trace=/sys/kernel/tracing
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        mkdir $PWB_MNT/directory
+        sync
+        for i in 1 2 3 4; do dd if=/dev/zero of=$PWB_MNT/directory/$i bs=1M count=8 2>/dev/null; done
+        for event in writeback_ctx/wb_ctx_switch writeback/writeback_single_inode_start; do
+            echo 1 > $trace/events/$event/enable
+        done
+        echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
+        until test $(awk '/^nr_dirty / {print $2}' /proc/vmstat) -lt 2048; do
+            dd if=/dev/zero of=$PWB_MNT/directory/1 bs=4k count=1 conv=notrunc 2>/dev/null
+        done
+        for i in 1 2 3 4; do
+            grep -m 1 -o "wb_ctx_switch:.* ino=$(stat -c %i $PWB_MNT/directory/$i) \\|\
+writeback_single_inode_start:.* ino=$(stat -c %i $PWB_MNT/directory/$i) " $trace/trace
+        done
+    """
+    first_events = [line.split(":")[0] for line in run(debug_kernel, script, contexts=4).splitlines()]
+    assert len(first_events) == 4
+    assert first_events.count("wb_ctx_switch") >= 3
+
+
 def test_number_holds_under_load(debug_kernel: Kernel) -> None:
     # Every fourth file: their numbers are all multiples of four.
     script = f"""

@@ -11,6 +11,8 @@
 #include <linux/fs.h>
 
 #define NR_CTX	4
+/* what a flusher writes at least of an inode before it takes the next */
+#define PIECE	1024
 
 struct wb_affinity_fixture {
 	struct backing_dev_info *bdi;
@@ -62,6 +64,7 @@ static int wb_affinity_test_init(struct kunit *test)
 	fixture->bdi->nr_wb_ctx = NR_CTX;
 	fixture->sb.s_op = &opinionated;
 	fixture->sb.s_bdi = fixture->bdi;
+	fixture->sb.s_min_writeback_pages = PIECE;
 	sb_enable_wb_ctx(&fixture->sb);
 	for (int i = 0; i < NR_CTX; i++)
 		bdi_fetch_wb_ctx(fixture->bdi, i);
@@ -69,6 +72,8 @@ static int wb_affinity_test_init(struct kunit *test)
 	fixture->inode.i_sb = &fixture->sb;
 	fixture->inode.i_ino = 9;
 	fixture->inode.i_generation = 2;
+	fixture->inode.i_mapping = &fixture->inode.i_data;
+	fixture->inode.i_data.nrpages = PIECE;
 	INIT_LIST_HEAD(&fixture->inode.i_io_list);
 	INIT_LIST_HEAD(&fixture->other.i_io_list);
 	dev_set_drvdata(&fixture->dev, fixture->bdi);
@@ -123,6 +128,16 @@ static int next(struct kunit *test, bool pressure)
 
 	ctx = wb_affinity_next_ctx(&fixture->inode, fixture->inode.i_wb,
 				   pressure);
+	return ctx ? ctx->index : -1;
+}
+
+/* index of the context that the inode goes to unwritten, -1 if it stays */
+static int idle(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+	struct bdi_writeback_ctx *ctx;
+
+	ctx = wb_affinity_idle_ctx(&fixture->inode, fixture->inode.i_wb);
 	return ctx ? ctx->index : -1;
 }
 
@@ -250,6 +265,55 @@ static void stray_goes_home_when_all_are_busy(struct kunit *test)
 	uncrowd(test);
 }
 
+static void large_inode_leaves_home_unwritten(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	crowd(test, 2);
+	KUNIT_EXPECT_EQ(test, 3, idle(test));
+	set_bit(WB_has_dirty_io, &wb_of(test, 3)->state);
+	KUNIT_EXPECT_EQ(test, 0, idle(test));
+	fixture->inode.i_data.nrpages = PIECE - 1;
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	uncrowd(test);
+}
+
+static void large_inode_stays_unwritten(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	/* where nobody is idle */
+	crowd(test, 2);
+	for (int i = 0; i < NR_CTX; i++)
+		set_bit(WB_has_dirty_io, &wb_of(test, i)->state);
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	uncrowd(test);
+
+	/* where it is alone */
+	crowd(test, 2);
+	list_del_init(&fixture->other.i_io_list);
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	uncrowd(test);
+
+	/* away from home: it would be on the move for ever */
+	crowd(test, 1);
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	uncrowd(test);
+
+	/* where its number alone counts */
+	set_affinity(test, "ino");
+	crowd(test, 1);
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	uncrowd(test);
+
+	/* on a filesystem without contexts */
+	set_affinity(test, "fs");
+	fixture->sb.s_iflags &= ~SB_I_WB_CTX;
+	crowd(test, 2);
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	uncrowd(test);
+}
+
 static void handing_over_stays_within_the_limit(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
@@ -300,6 +364,8 @@ static struct kunit_case wb_affinity_test_cases[] = {
 	KUNIT_CASE(crowded_context_hands_over_to_an_idle_one),
 	KUNIT_CASE(inode_that_is_alone_stays),
 	KUNIT_CASE(stray_goes_home_when_all_are_busy),
+	KUNIT_CASE(large_inode_leaves_home_unwritten),
+	KUNIT_CASE(large_inode_stays_unwritten),
 	KUNIT_CASE(handing_over_stays_within_the_limit),
 	KUNIT_CASE(filesystem_without_contexts_is_left_alone),
 	KUNIT_CASE(policy_is_shown_and_set),

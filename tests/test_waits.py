@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What flushers wait for: from the lines of a trace to average numbers of flushers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from guest.waits import Flushers
+from lab import waits
+from lab.errors import LabError
+
+# Two seconds: a flusher sleeps for the AGF, is woken, waits for a CPU, runs, and is preempted by another; a
+# kworker that does something else sleeps too.
+TRACE = Path(__file__).parent / "fixtures" / "sched-trace.txt"
+FOR_AGF = ("__schedule", "schedule", "xfs_buf_lock", "xfs_read_agf", "wb_workfn", "process_one_work")
+
+
+def test_trace_says_what_a_flusher_did() -> None:
+    flushers = Flushers()
+    with TRACE.open() as lines:
+        flushers.read(lines)
+    assert flushers.waits == {FOR_AGF: (0.5, 1)}
+    assert flushers.queued_s == pytest.approx(0.25 + 0.25)
+    assert flushers.running_s == pytest.approx(0.25 + 0.25)
+    assert flushers.lost == 0
+
+
+def test_gap_in_the_trace_is_noticed() -> None:
+    flushers = Flushers()
+    flushers.read(["CPU:1 [LOST 231 EVENTS]\n"])
+    assert flushers.lost == 1
+
+
+@pytest.mark.parametrize(
+    ("stack", "why"),
+    [
+        (FOR_AGF, "AGF"),
+        (("schedule", "labblk_queue_rq", "xfs_read_agf"), "submission"),
+        (("schedule", "nobody_knows", "wb_workfn"), "other"),
+    ],
+)
+def test_reason_comes_from_the_stack(stack: tuple[str, ...], why: str) -> None:
+    assert waits.reason(stack) == why
+
+
+def recorded(**changes: object) -> waits.Recorded:
+    """Return a window of 2 s in which one of four flushers waited half of the time."""
+    found: dict[str, object] = {
+        "seconds": 2.0,
+        "mib_s": 40.0,
+        "running_s": 1.0,
+        "queued_s": 0.5,
+        "waits": [[list(FOR_AGF), 1.0, 7], [["schedule", "nobody_knows", "wb_workfn"], 0.2, 1]],
+        "lost": 0,
+        "in_one_ag": 0.754,
+    }
+    return waits.Recorded.model_validate(found | changes)
+
+
+def test_seconds_become_flushers() -> None:
+    column = waits.column(recorded(), 4, "fs", "apart")
+    assert column.flushers == {
+        "on a CPU": 0.5,
+        "ready, no CPU": 0.25,
+        "AGF": 0.5,
+        "other": 0.1,
+        "no work": 2.65,
+    }
+    assert column.others == {"nobody_knows": 0.1}
+
+
+def test_trace_with_gaps_is_refused() -> None:
+    with pytest.raises(LabError, match="3 gaps"):
+        waits.column(recorded(lost=3), 4, "fs", "apart")
+
+
+def test_settings_leave_out_what_is_no_choice() -> None:
+    assert waits.settings("xfs", [1, 8], ["ino", "fs"], ["apart"]) == [
+        (1, "ino", "apart"),
+        (8, "ino", "apart"),
+        (8, "fs", "apart"),
+    ]
+
+
+@pytest.mark.parametrize(("affinities", "places"), [(["inode"], ["apart"]), (["ino"], ["appart"])])
+def test_unknown_setting_is_refused(affinities: list[str], places: list[str]) -> None:
+    with pytest.raises(LabError, match=r"unknown (affinity|place)"):
+        waits.settings("xfs", [1], affinities, places)
+
+
+def test_report_has_table_figures_and_picture(tmp_path: Path) -> None:
+    waits.report([waits.column(recorded(), 4, "fs", "apart")], "xfs", tmp_path / "new")
+    table = (tmp_path / "new" / "table.md").read_text()
+    assert "| MiB/s | in one AG | on a CPU | ready, no CPU | AGF | other | no work |" in table
+    assert "| apart | fs | 4 | 40 | 0.75 | 0.50 | 0.25 | 0.50 | 0.10 | 2.65 |" in table
+    assert json.loads((tmp_path / "new" / "summary.json").read_text())[0]["mib_s"] == 40.0
+    assert (tmp_path / "new" / "waits.png").stat().st_size > 1000
+
+
+def test_place_that_a_filesystem_has_not_is_refused() -> None:
+    with pytest.raises(LabError, match="only xfs has it"):
+        waits.settings("ext4", [1], ["ino"], ["full"])

@@ -3,9 +3,11 @@
  * Which inodes of XFS can be written back in parallel.
  *
  * Delayed allocation takes its blocks from the allocation group (AG) of the
- * inode as long as there is room, and holds the AGF buffer meanwhile. So the
- * inodes of one AG go to one writeback context: they would wait for each other
- * in two. More contexts than AGs have nothing to do in parallel.
+ * inode, with the AGF buffer held. It only tries to lock that, and goes to the
+ * next AG when somebody else has it: two flushers in one AG would not wait for
+ * each other, they would scatter the blocks of their files over all AGs. So the
+ * inodes of one AG go to one writeback context, and there are no more contexts
+ * in use than AGs.
  *
  * Data on the realtime device, zoned or not, is not bound to the AG of its
  * inode: realtime groups are dealt out in turn, and zones as they are opened.

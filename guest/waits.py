@@ -30,7 +30,7 @@ MIB = 1 << 20
 PAGE = 4096
 SECTOR = 512
 WRITERS = 4
-# lab/waits.py makes 4 AGs of 3 GiB.
+# lab/waits.py makes 4 AGs in 3 GiB.
 AGS = 4
 AG_BYTES = 768 * MIB
 PUNCHED_BYTES = 700 * MIB
@@ -138,6 +138,8 @@ class Flushers:
 
     def _slept(self, pid: int, stack: tuple[str, ...]) -> None:
         """Note where a kworker that has just left its CPU went to sleep."""
+        if pid not in self._off:
+            return  # the trace begins between the two
         since, running, _ = self._off[pid]
         self._off[pid] = (since, running, stack)
         if FLUSHING in stack:

@@ -28,6 +28,12 @@ def test_trace_says_what_a_flusher_did() -> None:
     assert flushers.lost == 0
 
 
+def test_trace_may_begin_with_a_stack() -> None:
+    flushers = Flushers()
+    flushers.read(["  kworker/u8:1-35  [000] d..3.  10.000001: <stack trace>\n", " => wb_workfn\n"])
+    assert flushers.waits == {}
+
+
 def test_gap_in_the_trace_is_noticed() -> None:
     flushers = Flushers()
     flushers.read(["CPU:1 [LOST 231 EVENTS]\n"])

@@ -161,22 +161,6 @@ static struct bdi_writeback_ctx *wb_next_idle_ctx(struct bdi_writeback *throttle
 	return i < nr_wb_ctx ? bdi_fetch_wb_ctx(throttle->bdi, index) : NULL;
 }
 
-/* Where the filesystem wants an inode; where it is, if that is all the same. */
-static unsigned int wb_affinity_home(struct inode *inode,
-				     struct bdi_writeback *wb,
-				     enum wb_affinity affinity, int nr_wb_ctx)
-{
-	return affinity == WB_AFFINITY_FS ?
-		wb_affinity_fs_index(inode, nr_wb_ctx) : wb->ctx->index;
-}
-
-/* Inodes move about unless the filesystem or the administrator is against it. */
-static bool wb_affinity_may_move(struct inode *inode, enum wb_affinity affinity)
-{
-	return affinity != WB_AFFINITY_INO &&
-	       (inode->i_sb->s_iflags & SB_I_WB_CTX);
-}
-
 /**
  * wb_affinity_next_ctx - context that an inode moves to
  * @inode: inode that its flusher has just written a part of
@@ -195,15 +179,16 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 {
 	enum wb_affinity affinity = READ_ONCE(wb->bdi->wb_affinity);
 	struct bdi_writeback_ctx *ctx = inode_next_wb_ctx(inode, wb);
-	unsigned int home;
+	unsigned int home = wb->ctx->index;
 	int nr_wb_ctx;
 
-	if (ctx || !pressure || !wb_affinity_may_move(inode, affinity) ||
-	    !wb_is_crowded(wb))
+	if (ctx || !pressure || affinity == WB_AFFINITY_INO ||
+	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_is_crowded(wb))
 		return ctx;
 
 	nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
-	home = wb_affinity_home(inode, wb, affinity, nr_wb_ctx);
+	if (affinity == WB_AFFINITY_FS)
+		home = wb_affinity_fs_index(inode, nr_wb_ctx);
 	ctx = wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
 	if (!ctx && home != wb->ctx->index)
 		ctx = bdi_fetch_wb_ctx(wb->bdi, home);
@@ -218,7 +203,7 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
  *
  * Only an inode that is more than a flusher writes in one piece is worth it,
  * and only from where the filesystem wants it: it is written before it can
- * move again.
+ * move again. The other policies have no such place, and deal out evenly.
  *
  * Return: a context without work, %NULL if the inode stays where it is.
  */
@@ -230,12 +215,13 @@ struct bdi_writeback_ctx *wb_affinity_idle_ctx(struct inode *inode,
 	unsigned int home;
 	int nr_wb_ctx;
 
-	if (!wb_affinity_may_move(inode, affinity) || !wb_is_crowded(wb) ||
+	if (affinity != WB_AFFINITY_FS || !(sb->s_iflags & SB_I_WB_CTX) ||
+	    !wb_is_crowded(wb) ||
 	    inode->i_mapping->nrpages < sb->s_min_writeback_pages)
 		return NULL;
 
 	nr_wb_ctx = sb_nr_wb_ctx(sb, affinity);
-	home = wb_affinity_home(inode, wb, affinity, nr_wb_ctx);
+	home = wb_affinity_fs_index(inode, nr_wb_ctx);
 	if (home != wb->ctx->index)
 		return NULL;
 

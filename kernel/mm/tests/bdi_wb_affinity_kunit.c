@@ -300,9 +300,11 @@ static void large_inode_stays_unwritten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -1, idle(test));
 	uncrowd(test);
 
-	/* where its number alone counts */
+	/* where the filesystem is not asked */
 	set_affinity(test, "ino");
-	crowd(test, 1);
+	crowd(test, 2);
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	set_affinity(test, "rotor");
 	KUNIT_EXPECT_EQ(test, -1, idle(test));
 	uncrowd(test);
 

@@ -76,15 +76,17 @@ def test_default_is_one_context_per_cpu(debug_kernel: Kernel) -> None:
     assert contexts == cpus
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "9", "two", "''"])
-def test_bad_nwritebacks_is_refused(debug_kernel: Kernel, value: str) -> None:
+def test_bad_nwritebacks_is_refused(debug_kernel: Kernel) -> None:
     # Two CPUs: at most eight contexts.
-    script = f"""
+    script = """
         echo 3 > $PWB_BDI/nwritebacks
-        echo {value} > $PWB_BDI/nwritebacks && exit 1
-        cat $PWB_BDI/nwritebacks
+        for value in 0 -1 9 two ''; do
+            echo "$value" > $PWB_BDI/nwritebacks && exit 1
+            cat $PWB_BDI/nwritebacks
+        done
     """
-    assert run(debug_kernel, script, fs="none").split()[-1] == "3"
+    output = run(debug_kernel, script, fs="none")
+    assert re.findall(r"^\d+$", output, re.MULTILINE) == ["3"] * 5
 
 
 def test_context_comes_with_its_first_inode(debug_kernel: Kernel) -> None:
@@ -154,11 +156,13 @@ def test_inodes_follow_the_number_of_contexts(debug_kernel: Kernel) -> None:
 
 
 def test_work_events_carry_the_context(debug_kernel: Kernel) -> None:
+    # syncfs(2), for sync(2) first wakes the flushers, and one that is done by then gets no work.
     script = """
         trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
         for event in queue exec start done; do echo 1 > $trace/events/writeback/writeback_$event/enable; done
         for i in $(seq 8); do echo data > $PWB_MNT/a$i; done
-        sync
+        sync -f $PWB_MNT
         for event in queue exec start done; do
             contexts=$(grep -o "writeback_$event:.* ctx=[0-9]*" $trace/trace | grep -o 'ctx=.*' | sort -u)
             echo $event $contexts

@@ -161,6 +161,18 @@ static struct bdi_writeback_ctx *wb_next_idle_ctx(struct bdi_writeback *throttle
 	return i < nr_wb_ctx ? bdi_fetch_wb_ctx(throttle->bdi, index) : NULL;
 }
 
+/*
+ * Two flushers that allocate side by side mix up the blocks of their files; an
+ * inode that has none yet stays where the filesystem has put it for that.
+ */
+static bool inode_is_placed_by_fs(struct inode *inode, enum wb_affinity affinity)
+{
+	const struct super_operations *op = inode->i_sb->s_op;
+
+	return affinity == WB_AFFINITY_FS && op->inode_has_delalloc &&
+	       op->inode_has_delalloc(inode);
+}
+
 /**
  * wb_affinity_next_ctx - context that an inode moves to
  * @inode: inode that its flusher has just written a part of
@@ -168,8 +180,9 @@ static struct bdi_writeback_ctx *wb_next_idle_ctx(struct bdi_writeback *throttle
  * @pressure: the device is over its background threshold
  *
  * Where contexts with work wait for their flushers while others have none, an
- * inode moves to one of these. Where all have work, one that such a move has
- * taken astray goes back to where the filesystem wants it.
+ * inode moves to one of these. Where all have work, or the inode blocks to be
+ * allocated, one that such a move has taken astray goes back to where the
+ * filesystem wants it.
  *
  * Return: the context, %NULL if the inode stays where it is.
  */
@@ -189,7 +202,8 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 	nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
 	if (affinity == WB_AFFINITY_FS)
 		home = wb_affinity_fs_index(inode, nr_wb_ctx);
-	ctx = wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
+	ctx = inode_is_placed_by_fs(inode, affinity) ? NULL :
+	      wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
 	if (!ctx && home != wb->ctx->index)
 		ctx = bdi_fetch_wb_ctx(wb->bdi, home);
 
@@ -216,7 +230,7 @@ struct bdi_writeback_ctx *wb_affinity_idle_ctx(struct inode *inode,
 	int nr_wb_ctx;
 
 	if (affinity != WB_AFFINITY_FS || !(sb->s_iflags & SB_I_WB_CTX) ||
-	    !wb_is_crowded(wb) ||
+	    !wb_is_crowded(wb) || inode_is_placed_by_fs(inode, affinity) ||
 	    inode->i_mapping->nrpages < sb->s_min_writeback_pages)
 		return NULL;
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
 
 from lab.build import Kernel
@@ -108,19 +111,27 @@ def test_crowded_context_hands_over(debug_kernel: Kernel, fs: str) -> None:
     assert min(flushed) > 0
 
 
-def test_large_files_go_to_idle_flushers_unwritten(debug_kernel: Kernel) -> None:
+@pytest.mark.parametrize("fs", ["xfs", "ext4"])
+@pytest.mark.parametrize("allocated", [True, False])
+def test_large_files_go_to_idle_flushers_unless_they_need_blocks(
+    debug_kernel: Kernel, fs: str, allocated: bool
+) -> None:
     # All files are in one group, and nothing is written until a smaller limit puts the device under pressure.
-    script = """
+    fill = """for i in 1 2 3 4; do
+            dd if=/dev/zero of=$PWB_MNT/directory/$i bs=1M count=8 conv=notrunc 2>/dev/null
+        done"""
+    script = f"""
         trace=/sys/kernel/tracing
         echo 0 > /proc/sys/vm/dirty_writeback_centisecs
         mkdir $PWB_MNT/directory
+        {fill if allocated else ":"}
         sync
-        for i in 1 2 3 4; do dd if=/dev/zero of=$PWB_MNT/directory/$i bs=1M count=8 2>/dev/null; done
+        {fill}
         for event in writeback_ctx/wb_ctx_switch writeback/writeback_single_inode_start; do
             echo 1 > $trace/events/$event/enable
         done
         echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
-        until test $(awk '/^nr_dirty / {print $2}' /proc/vmstat) -lt 2048; do
+        until test $(awk '/^nr_dirty / {{print $2}}' /proc/vmstat) -lt 2048; do
             dd if=/dev/zero of=$PWB_MNT/directory/1 bs=4k count=1 conv=notrunc 2>/dev/null
         done
         for i in 1 2 3 4; do
@@ -128,9 +139,41 @@ def test_large_files_go_to_idle_flushers_unwritten(debug_kernel: Kernel) -> None
 writeback_single_inode_start:.* ino=$(stat -c %i $PWB_MNT/directory/$i) " $trace/trace
         done
     """
-    first_events = [line.split(":")[0] for line in run(debug_kernel, script, contexts=4).splitlines()]
+    output = run(debug_kernel, script, fs=fs, contexts=4)
+    first_events = [line.split(":")[0] for line in output.splitlines()]
     assert len(first_events) == 4
-    assert first_events.count("wb_ctx_switch") >= 3
+    moved = first_events.count("wb_ctx_switch")
+    assert moved >= 3 if allocated else moved == 0
+
+
+def test_f2fs_takes_new_blocks_for_one_file_at_a_time(debug_kernel: Kernel) -> None:
+    # Four files in four contexts; nothing is written until a smaller limit wakes all flushers.
+    script = """
+        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        for i in 1 2 3 4; do dd if=/dev/zero of=$PWB_MNT/$i bs=1M count=8 2>/dev/null; done
+        echo counter > $trace/trace_clock
+        echo 20000 > $trace/buffer_size_kb
+        for event in writeback/writeback_single_inode_start f2fs/f2fs_do_write_data_page; do
+            echo 1 > $trace/events/$event/enable
+        done
+        echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
+        until test $(awk '/^nr_dirty / {print $2}' /proc/vmstat) -lt 2048; do
+            dd if=/dev/zero of=$PWB_MNT/1 bs=4k count=1 conv=notrunc 2>/dev/null
+        done
+        cat $trace/trace
+    """
+    event = re.compile(r"kworker/\S+-(\d+) .*: (writeback_single_inode_start|.* OUT-OF-PLACE, FILE)")
+    passes: dict[str, int] = {}
+    takers: list[tuple[str, int]] = []
+    for pid, name in event.findall(run(debug_kernel, script, fs="f2fs", contexts=4)):
+        if name.endswith("FILE"):
+            takers.append((pid, passes[pid]))
+        else:
+            passes[pid] = passes.get(pid, 0) + 1
+    assert len(passes) > 1
+    turns = [taker for taker, _ in itertools.groupby(takers)]
+    assert len(turns) == len(set(turns)), "a flusher took blocks amid those of another's file"
 
 
 def test_number_holds_under_load(debug_kernel: Kernel) -> None:

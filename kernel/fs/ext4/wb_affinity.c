@@ -22,3 +22,14 @@ unsigned int ext4_get_inode_wb_ctx_idx(struct inode *inode, int nr_wb_ctx)
 	return ext4_flex_group(EXT4_SB(inode->i_sb),
 			       EXT4_I(inode)->i_block_group) % nr_wb_ctx;
 }
+
+/**
+ * ext4_inode_has_delalloc - does writing an inode back allocate blocks?
+ * @inode: inode of interest
+ *
+ * Return: %true while it has blocks that are reserved and not allocated.
+ */
+bool ext4_inode_has_delalloc(struct inode *inode)
+{
+	return READ_ONCE(EXT4_I(inode)->i_reserved_data_blocks);
+}

@@ -41,6 +41,19 @@ unsigned int xfs_get_inode_wb_ctx_idx(struct inode *inode, int nr_wb_ctx)
 }
 
 /**
+ * xfs_inode_has_delalloc - does writing an inode back take blocks of its AG?
+ * @inode: inode of interest
+ *
+ * Return: %true while it has blocks that are reserved and not allocated.
+ */
+bool xfs_inode_has_delalloc(struct inode *inode)
+{
+	struct xfs_inode	*ip = XFS_I(inode);
+
+	return !XFS_IS_REALTIME_INODE(ip) && READ_ONCE(ip->i_delayed_blks);
+}
+
+/**
  * xfs_get_max_wb_ctx - number of writeback contexts that are of use
  * @sb: mounted superblock
  *

@@ -3,6 +3,7 @@
 #define __XFS_WB_AFFINITY_H__
 
 unsigned int xfs_get_inode_wb_ctx_idx(struct inode *inode, int nr_wb_ctx);
+bool xfs_inode_has_delalloc(struct inode *inode);
 int xfs_get_max_wb_ctx(struct super_block *sb);
 
 #endif /* __XFS_WB_AFFINITY_H__ */

@@ -41,6 +41,16 @@ static const struct super_operations modest = {
 	.get_max_wb_ctx = two_at_most,
 };
 
+static bool always(struct inode *inode)
+{
+	return true;
+}
+
+static const struct super_operations allocating = {
+	.get_inode_wb_ctx_idx = by_generation,
+	.inode_has_delalloc = always,
+};
+
 static const struct super_operations indifferent;
 
 static void put_bdi(void *bdi)
@@ -316,6 +326,28 @@ static void large_inode_stays_unwritten(struct kunit *test)
 	uncrowd(test);
 }
 
+static void inode_without_blocks_stays_home(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->sb.s_op = &allocating;
+	crowd(test, 2);
+	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	uncrowd(test);
+
+	/* or goes there, also when others are idle */
+	crowd(test, 1);
+	KUNIT_EXPECT_EQ(test, 2, next(test, true));
+
+	/* but where the filesystem is not asked */
+	set_affinity(test, "rotor");
+	KUNIT_EXPECT_EQ(test, 2, next(test, true));
+	set_bit(WB_has_dirty_io, &wb_of(test, 2)->state);
+	KUNIT_EXPECT_EQ(test, 3, next(test, true));
+	uncrowd(test);
+}
+
 static void handing_over_stays_within_the_limit(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
@@ -367,6 +399,7 @@ static struct kunit_case wb_affinity_test_cases[] = {
 	KUNIT_CASE(inode_that_is_alone_stays),
 	KUNIT_CASE(stray_goes_home_when_all_are_busy),
 	KUNIT_CASE(large_inode_leaves_home_unwritten),
+	KUNIT_CASE(inode_without_blocks_stays_home),
 	KUNIT_CASE(large_inode_stays_unwritten),
 	KUNIT_CASE(handing_over_stays_within_the_limit),
 	KUNIT_CASE(filesystem_without_contexts_is_left_alone),

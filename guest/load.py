@@ -10,10 +10,12 @@ this runs on the host's Python, seen from the guest.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -44,6 +46,7 @@ class Plan(TypedDict):
     ``files`` are written out in full and read into the page cache first, or left sparse with ``empty``;
     without any, ``layout_job`` (fio with create_only) makes them. ``inodes`` is ``even`` or ``skewed`` where
     their inode numbers by ``modulus`` matter (:func:`choose_inodes`).
+    ``prepare`` is a shell script to run in the filesystem before every run.
     ``spread`` puts every second file on the second device, behind a symbolic link.
     """
 
@@ -57,6 +60,7 @@ class Plan(TypedDict):
     inodes: str | None
     modulus: int | None
     layout_job: str | None
+    prepare: str | None
     spread: bool
     runs: list[Run]
 
@@ -280,6 +284,21 @@ def make_files(plan: Plan, mount: Path, mount2: Path | None) -> list[Path]:
     return paths
 
 
+def prepare(script: str, mount: Path, said: Path) -> int:
+    """Run a shell script with ``mount`` as its working directory, and its words in the file ``said``.
+
+    Returns:
+        The process group, in which the script may have left something running.
+    """
+    with said.open("w", encoding="utf-8") as words:
+        process = subprocess.Popen(
+            ["sh", "-ec", script], cwd=mount, stdout=words, stderr=words, start_new_session=True
+        )
+    if status := process.wait():
+        raise LoadError(f"the scenario's prepare ended with status {status}: {said.read_text().strip()}")
+    return process.pid
+
+
 def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[Path]) -> dict[str, Any]:
     """Do one run and return what was read during it."""
     settings = {}
@@ -288,6 +307,7 @@ def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[P
     else:
         # Direct I/O over cached pages would pay for throwing them out.
         Path("/proc/sys/vm/drop_caches").write_text("1")
+    group = prepare(plan["prepare"], mount, results / "prepare.txt") if plan["prepare"] else None
     output = results / f"{run['name']}.fio.json"
     sampler = Sampler(stat_files)
     sampler.sample()
@@ -309,6 +329,9 @@ def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[P
     os.sync()
     sync_s = time.monotonic() - begin
     sampler.sample()
+    if group is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGTERM)
     return {
         "name": run["name"],
         "dirty_settings": settings,

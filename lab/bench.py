@@ -84,25 +84,30 @@ class Setting:
     variant: Variant
     contexts: int | None
     affinity: Affinity | None = None
+    workers: int | None = None
     layout: Layout = "as-made"
 
     @property
     def bdi_files(self) -> dict[str, str]:
         """Return what to write into the folder of the device's backing_dev_info."""
         files = {"nwritebacks": str(self.contexts)} if self.variant == "parallel" else {}
-        return files | ({"wb_affinity": self.affinity} if self.affinity else {})
+        files |= {"wb_affinity": self.affinity} if self.affinity else {}
+        return files | ({"wb_workers": str(self.workers)} if self.workers else {})
 
     @property
     def label(self) -> str:
         """Name the setting in words."""
-        return report.setting_name(self.variant, self.contexts, self.affinity, self.layout)
+        return report.setting_name(
+            self.variant, self.contexts, self.affinity, self.layout, workers=self.workers
+        )
 
     @property
     def folder(self) -> str:
         """Name the setting in a file name."""
         kernel = f"parallel{self.contexts}" if self.variant == "parallel" else self.variant
         layout = self.layout if self.layout != "as-made" else None
-        return "-".join(part for part in (kernel, self.affinity, layout) if part)
+        workers = f"workers{self.workers}" if self.workers else None
+        return "-".join(part for part in (kernel, self.affinity, workers, layout) if part)
 
 
 @dataclass(frozen=True)
@@ -291,10 +296,15 @@ def _open_end_s(chosen: Scenario) -> float:
 def _settings(chosen: Scenario) -> list[Setting]:
     """List the settings in the order of a round; those that differ by layout only are neighbours."""
     found = [Setting("stock", 1)]
+    crews: list[int | None] = [*chosen.workers]
     for contexts in chosen.contexts:
         # With one context there is nothing to choose.
         tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
-        found += [Setting("parallel", contexts, affinity) for affinity in tried or [None]]
+        found += [
+            Setting("parallel", contexts, affinity, workers)
+            for affinity in tried or [None]
+            for workers in crews or [None]
+        ]
     if "two_bdi" in chosen.bounds:
         found.append(Setting("two_bdi", None))
     return [replace(setting, layout=layout) for setting in found for layout in chosen.layouts]
@@ -448,6 +458,7 @@ def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path)
         variant="direct" if direct else setting.variant,
         contexts=None if direct else setting.contexts,
         affinity=setting.affinity,
+        workers=setting.workers,
         layout=setting.layout,
         dirty_limit_mib=None if direct else int(run.name.removeprefix("limit-")),
     )
@@ -477,6 +488,7 @@ def _write_plan(where: Path, boot: Boot, session: _Session) -> None:
         "inodes": None if boot.setting.layout == "as-made" else boot.setting.layout,
         "modulus": chosen.files.modulus if chosen.files else None,
         "layout_job": layout,
+        "prepare": chosen.prepare,
         "spread": boot.setting.variant == "two_bdi",
         "runs": runs,
     }

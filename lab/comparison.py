@@ -265,6 +265,7 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
         and cell.layout == pick.layout
         and (pick.contexts in ("best", "worst") or cell.contexts == pick.contexts)
         and (cell.affinity == pick.affinity or cell.contexts == 1)
+        and (cell.workers == pick.workers or cell.variant == "stock")
         and (value := figure(cell, kind)) is not None
     ]
     if not found:

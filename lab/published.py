@@ -55,11 +55,15 @@ class Published(Strict):
 
 
 class Pick(Strict):
-    """Chooses a cell of a result; ``best`` and ``worst`` are over every number of contexts."""
+    """Chooses a cell of a result; ``best`` and ``worst`` are over every number of contexts.
+
+    ``workers`` None: the cell that was measured with the kernel's own default.
+    """
 
     variant: Literal["stock", "parallel"] = "parallel"
     contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst"] = 1
     affinity: Affinity | None = None
+    workers: int | None = None
     layout: Layout = "as-made"
 
 

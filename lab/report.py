@@ -46,18 +46,21 @@ def terminal() -> Console:
     return plain if plain.is_terminal else Console(width=PLAIN_WIDTH)
 
 
-def setting_name(variant: str, contexts: int | None, affinity: str | None, layout: str) -> str:
+def setting_name(
+    variant: str, contexts: int | None, affinity: str | None, layout: str, *, workers: int | None = None
+) -> str:
     """Name a setting in words; what is as usual is left out."""
     if variant == "parallel":
         name = f"{contexts} context{'s' if contexts != 1 else ''}"
     else:
         name = {"stock": "stock", "two_bdi": "two BDIs", "direct": "direct I/O"}[variant]
-    return ", ".join([name, *([affinity] if affinity else []), *([layout] if layout != "as-made" else [])])
+    crew = f"{workers} worker{'s' if workers != 1 else ''}" if workers else None
+    return ", ".join(part for part in (name, affinity, crew, layout if layout != "as-made" else None) if part)
 
 
 def cell_name(cell: Cell) -> str:
     """Name the setting of a cell in words."""
-    return setting_name(cell.variant, cell.contexts, cell.affinity, cell.layout)
+    return setting_name(cell.variant, cell.contexts, cell.affinity, cell.layout, workers=cell.workers)
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
@@ -77,6 +80,7 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
             rank[cell.variant],
             cell.affinity or "",
             cell.contexts or 0,
+            cell.workers or 0,
         ),
     )
 

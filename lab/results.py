@@ -24,9 +24,9 @@ class Cell(BaseModel):
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
     stock itself. ``contexts`` is None for the bounds and 1 for stock, which has one flusher.
-    ``affinity`` is None where the kernel's own default was left alone. ``dirty_limit_mib`` is None for direct
-    I/O. Ratios are of medians in the same result; their spreads are of the ratios round by round. A figure
-    that could not be had is None. docs/results.md explains each.
+    ``affinity`` and ``workers`` are None where the kernel's own default was left alone, ``dirty_limit_mib``
+    for direct I/O. Ratios are of medians in the same result; their spreads are of the ratios round by round.
+    A figure that could not be had is None. docs/results.md explains each.
     """
 
     scenario: str
@@ -36,6 +36,7 @@ class Cell(BaseModel):
     variant: Variant
     contexts: int | None
     affinity: Affinity | None = None
+    workers: int | None = None
     layout: Layout = "as-made"
     dirty_limit_mib: int | None
     runs: int
@@ -71,6 +72,7 @@ class Key(BaseModel, frozen=True):
     contexts: int | None
     dirty_limit_mib: int | None
     affinity: Affinity | None = None
+    workers: int | None = None
     layout: Layout = "as-made"
 
 
@@ -98,8 +100,8 @@ def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
 def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[float | None]]) -> Cell:
     def base(variant: Variant, contexts: int | None) -> list[float | None]:
         limit = None if variant == "direct" else key.dirty_limit_mib
-        change = {"variant": variant, "contexts": contexts, "affinity": None, "dirty_limit_mib": limit}
-        return rates.get(key.model_copy(update=change), [])
+        change = {"variant": variant, "contexts": contexts, "affinity": None, "workers": None}
+        return rates.get(key.model_copy(update=change | {"dirty_limit_mib": limit}), [])
 
     rate = spread(rates[key])
     assert rate is not None  # a run without a rate has raised already
@@ -118,6 +120,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         variant=key.variant,
         contexts=key.contexts,
         affinity=key.affinity,
+        workers=key.workers,
         layout=key.layout,
         dirty_limit_mib=key.dirty_limit_mib,
         runs=len(runs),

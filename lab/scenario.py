@@ -88,8 +88,10 @@ class Scenario(Strict):
 
     ``files`` is None for a job that lays out its own files; then every dirty limit gets a fresh filesystem,
     because what the first limit wrote would be the second one's starting point; so it does with empty files.
-    ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1; none of them:
-    the kernel's own default. ``mkfs`` has further arguments of a filesystem's mkfs. ``published`` and
+    ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1, ``workers``
+    values of ``wb_workers`` to try with each; none of them: the kernel's own default. ``mkfs`` has further
+    arguments of a filesystem's mkfs. ``prepare`` is a shell script that runs in the filesystem before every
+    fio run; what it leaves running in the background gets a SIGTERM after that run. ``published`` and
     ``bars`` are what ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
     """
 
@@ -99,6 +101,7 @@ class Scenario(Strict):
     filesystems: list[Filesystem] = Field(min_length=1)
     contexts: list[Annotated[int, Field(ge=1, le=64)]] = Field(min_length=1)
     affinities: list[Affinity] = Field(default_factory=list)
+    workers: list[Annotated[int, Field(ge=1, le=8)]] = Field(default_factory=list)
     bounds: list[Bound] = Field(default_factory=list)
     repetitions: int = Field(ge=1)
     limits: list[Limit] = Field(min_length=1)
@@ -106,6 +109,7 @@ class Scenario(Strict):
     guest: GuestSize = GuestSize()
     mkfs: dict[Filesystem, list[str]] = Field(default_factory=dict)
     files: Files | None = None
+    prepare: str | None = None
     job: Job
     timeout_s: float = Field(default=300, gt=0)
     full: Full = Full()
@@ -130,6 +134,7 @@ class Scenario(Strict):
             ("filesystems", self.filesystems),
             ("contexts", self.contexts),
             ("affinities", self.affinities),
+            ("workers", self.workers),
             ("layouts", self.layouts),
             ("limits", mib),
         ):
@@ -150,6 +155,11 @@ class Scenario(Strict):
                 has_choice = pick.variant == "parallel" and pick.contexts != 1
                 affinity = pick.affinity if has_choice or pick.affinity else next(iter(self.affinities), None)
                 self._check_setting(f"bar {bar.claim!r}", affinity, pick.layout)
+                crews: list[int | None] = [*self.workers]
+                if pick.variant == "parallel" and pick.workers not in (crews or [None]):
+                    raise ValueError(
+                        f"bar {bar.claim!r}: workers {pick.workers} is none of the scenario's, {self.workers}"
+                    )
         return self
 
     def _check_setting(self, what: str, affinity: Affinity | None, layout: Layout) -> None:

@@ -80,6 +80,7 @@ def measured(
     fs: str = "xfs",
     *,
     affinity: Affinity | None = None,
+    workers: int | None = None,
     layout: Layout = "as-made",
 ) -> list[Measured]:
     """Return one measured run per round."""
@@ -90,6 +91,7 @@ def measured(
         contexts=contexts,
         dirty_limit_mib=limit,
         affinity=affinity,
+        workers=workers,
         layout=layout,
     )
     return [

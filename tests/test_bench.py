@@ -140,6 +140,19 @@ def test_one_context_has_no_affinity_to_choose_and_layouts_are_neighbours() -> N
     assert len({boot.folder for boot in bench.schedule(chosen)}) == 8
 
 
+def test_every_number_of_workers_is_tried_with_every_number_of_contexts() -> None:
+    chosen = _scenario(filesystems=["xfs"], contexts=[1, 2], workers=[1, 4], bounds=[], repetitions=1)
+    boots = bench.schedule(chosen)
+    assert [boot.setting.label for boot in boots] == [
+        "stock",
+        "1 context, 1 worker",
+        "1 context, 4 workers",
+        "2 contexts, 1 worker",
+        "2 contexts, 4 workers",
+    ]
+    assert len({boot.folder for boot in boots}) == 5
+
+
 def test_empty_files_get_a_fresh_filesystem_per_limit() -> None:
     files = {"names": ["a"], "size_mib": 4, "empty": True}
     assert all(len(boot.limits) == 1 for boot in bench.schedule(_scenario(files=files)))
@@ -195,6 +208,8 @@ def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: be
         filesystems=["xfs", "ext4"],
         contexts=[8],
         affinities=["ino"],
+        workers=[4],
+        prepare="touch prepared",
         bounds=[],
         repetitions=1,
         mkfs={"xfs": ["-d", "agcount=4"]},
@@ -203,10 +218,12 @@ def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: be
     )
     _, cells, _ = _measure(chosen, kernels, runner, tmp_path)
     stock, ours, ext4, _ = runner.calls
-    assert (stock["settings"], ours["settings"]) == ({}, {"nwritebacks": "8", "wb_affinity": "ino"})
+    assert stock["settings"] == {}
+    assert ours["settings"] == {"nwritebacks": "8", "wb_affinity": "ino", "wb_workers": "4"}
     assert (stock["mkfs"], ext4["mkfs"]) == (["-d", "agcount=4"], [])
-    told = [ours["plan"][key] for key in ("files", "empty", "inodes", "modulus")]
-    assert told == [["d/a"], True, "skewed", 8]
+    told = [ours["plan"][key] for key in ("files", "empty", "inodes", "modulus", "prepare")]
+    assert told == [["d/a"], True, "skewed", 8, "touch prepared"]
+    assert cells[1]["workers"] == 4
     assert [(cell["affinity"], cell["layout"]) for cell in cells[:2]] == [(None, "skewed"), ("ino", "skewed")]
     assert cells[1]["ratio_to_stock"] == 2
 

@@ -140,6 +140,23 @@ def test_bars_compare_two_cells() -> None:
     assert _cleared({"contexts": "worst"}, {"variant": "stock"}, runs, at_most=0.9).met
 
 
+def test_bars_tell_numbers_of_workers_apart() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [80]),
+        *samples.measured("parallel", 1, 128, [50], workers=1),
+        *samples.measured("parallel", 1, 128, [200], workers=4),
+    ]
+    bar = {
+        "claim": "b",
+        "kind": "throughput",
+        "cell": {"contexts": 1, "workers": 4},
+        "of": {"contexts": 1, "workers": 1},
+        "at_least": 3,
+    }
+    [found] = comparison.clear(_scenario(workers=[1, 4], bars=[bar]), results.cells("s", runs))
+    assert (found.measured, found.settings) == (4, "1 context, 4 workers / 1 context, 1 worker")
+
+
 def test_a_bar_without_its_cell() -> None:
     found = _cleared({"contexts": 8}, {"variant": "stock"}, _rates(100), at_least=1)
     assert (found.measured, found.met, found.settings) == (None, None, "not measured / stock")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,7 @@ def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
         "inodes": "even",
         "modulus": 2,
         "layout_job": None,
+        "prepare": None,
         "spread": False,
         "runs": [],
     }
@@ -94,6 +96,21 @@ def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
     made = [(tmp_path / name).stat() for name in plan["files"]]
     assert [(one.st_size, one.st_blocks) for one in made] == [(3 << 20, 0)] * 2
     assert [one.st_ino % 2 for one in made] == [0, 1]
+
+
+def test_prepare_runs_in_the_filesystem_and_leaves_its_group(tmp_path: Path) -> None:
+    script = "touch begun; (while :; do sleep 0.01; done) & echo $! > child"
+    group = load.prepare(script, tmp_path, tmp_path / "said")
+    child = int((tmp_path / "child").read_text())
+    assert (tmp_path / "begun").exists()
+    assert os.getpgid(child) == group
+    os.killpg(group, signal.SIGTERM)
+
+
+def test_prepare_that_fails_says_why(tmp_path: Path) -> None:
+    with pytest.raises(load.LoadError, match="prepare ended with status 1: cat: missing"):
+        load.prepare("cat missing; touch after", tmp_path, tmp_path / "said")
+    assert not (tmp_path / "after").exists()
 
 
 def test_fill_cache_says_which_file_it_cannot_read(tmp_path: Path) -> None:

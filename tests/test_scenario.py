@@ -52,7 +52,7 @@ def test_expanded_changes_only_what_full_names() -> None:
 
 
 CLAIMING = (
-    SMALL.replace("contexts = [1]", 'contexts = [1, 8]\naffinities = ["ino", "fs"]', 1)
+    SMALL.replace("contexts = [1]", 'contexts = [1, 8]\naffinities = ["ino", "fs"]\nworkers = [1, 4]', 1)
     + """
 [files]
 names = ["d0/a"]
@@ -73,8 +73,8 @@ layout = "even"
 [[bars]]
 claim = "b"
 kind = "extents"
-cell = { contexts = 8, affinity = "ino", layout = "skewed" }
-of = { layout = "even" }
+cell = { contexts = 8, affinity = "ino", workers = 4, layout = "skewed" }
+of = { workers = 1, layout = "even" }
 at_most = 0.4
 """
 )
@@ -97,7 +97,10 @@ def test_published_numbers_and_bars() -> None:
         ('fs = "xfs"', 'fs = "ext4"', "published T2: ext4 is none of the scenario's filesystems"),
         ('affinity = "fs"', 'affinity = "rotor"', "published T2: affinity rotor is none"),
         ('affinity = "fs"', "", "published T2: affinity None is none"),
-        ('of = { layout = "even" }', "of = {}", "bar 'b': layout as-made is none"),
+        ('of = { workers = 1, layout = "even" }', "of = { workers = 1 }", "bar 'b': layout as-made is none"),
+        ("of = { workers = 1,", "of = { workers = 2,", "bar 'b': workers 2 is none of the scenario's"),
+        ("of = { workers = 1,", "of = {", "bar 'b': workers None is none of the scenario's"),
+        ("workers = [1, 4]", "workers = [1, 9]", "workers.1: .*less than or equal to 8"),
         ("at_most = 0.4", "", "one of at_least and at_most"),
         ("modulus = 8", "", "modulus goes with the layouts"),
         ("repetitions = 1", 'repetitions = 1\nbounds = ["two_bdi"]', "two_bdi has two filesystems"),

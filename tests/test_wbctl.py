@@ -386,6 +386,20 @@ def test_set_refuses_what_is_no_policy(machine: Machine, value: str) -> None:
     )
 
 
+def test_set_writes_the_number_of_workers(machine: Machine) -> None:
+    workers = machine.nwritebacks().with_name("wb_workers")
+    workers.write_text("1\n")
+    assert machine.run("set", "nullb0", "workers=4") == ""
+    assert workers.read_text() == "4"
+
+
+@pytest.mark.parametrize("value", ["", "0", "-1", "two"])
+def test_set_refuses_what_is_no_number_of_workers(machine: Machine, value: str) -> None:
+    assert machine.fails("set", "nullb0", f"workers={value}") == (
+        f"'workers={value}' is out of range: expected 1 to 8, as in workers=4"
+    )
+
+
 def refuse(machine: Machine, number: str) -> None:
     """The kernel refuses an adjustment of 5000 as it refuses too many contexts."""
     machine.nwritebacks(number).unlink()
@@ -552,8 +566,8 @@ def test_output_that_cannot_be_written(machine: Machine) -> None:
         (("set",), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
         (("set", "nullb0"), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
         (("set", "a", "b", "c"), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
-        (("set", "nullb0", "4"), "'4' is not a setting: expected contexts=N or affinity=POLICY"),
-        (("set", "nullb0", ""), "'' is not a setting: expected contexts=N or affinity=POLICY"),
+        (("set", "nullb0", "4"), "'4' is not a setting: expected contexts=N, affinity=POLICY or workers=N"),
+        (("set", "nullb0", ""), "'' is not a setting: expected contexts=N, affinity=POLICY or workers=N"),
     ],
 )
 def test_usage(machine: Machine, arguments: tuple[str, ...], sentence: str) -> None:

@@ -37,6 +37,7 @@ GROUP_PAGES = 16
 ROUNDS = 4
 
 FEW_CONTEXTS, MANY_CONTEXTS = 1, 8
+WORKERS = (1, 4, 8)
 POLICIES = ("fs", "ino", "rotor", "least-loaded")
 RESIZE_S = 0.05
 # Times of the last so many calls are kept.
@@ -229,11 +230,13 @@ class Load:
             path.write_bytes(contents(number, GROUP_PAGES, self.groups[0] + 1))
 
     def resize(self) -> None:
-        """Change the number of contexts between few and many, and the policy of affinity, for ever."""
+        """Change contexts between few and many, their affinity and their workers, for ever."""
         fd = os.open(Path(os.environ["PWB_BDI"], "nwritebacks"), os.O_WRONLY)
         affinity = Path(os.environ["PWB_BDI"], "wb_affinity")
-        for policy in itertools.cycle(POLICIES):
+        workers = Path(os.environ["PWB_BDI"], "wb_workers")
+        for policy, number in zip(itertools.cycle(POLICIES), itertools.cycle(WORKERS), strict=False):
             affinity.write_text(policy)
+            workers.write_text(str(number))
             for contexts in (FEW_CONTEXTS, MANY_CONTEXTS):
                 begin = time.perf_counter_ns()
                 os.pwrite(fd, b"%d" % contexts, 0)

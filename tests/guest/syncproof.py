@@ -67,6 +67,7 @@ FLUSHING = [
 ]
 RESIZE_S = 0.02
 MOST_CONTEXTS = 8
+MOST_WORKERS = 8
 POLICIES = ("fs", "ino", "rotor", "least-loaded")
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -214,12 +215,13 @@ def join_cgroup(name: str) -> None:
 
 
 def resize_for_ever() -> None:
-    """Change the number of writeback contexts and the policy of affinity at random."""
+    """Change the number of writeback contexts, their affinity and their workers at random."""
     choose = random.Random(0)
     bdi = Path(os.environ["PWB_BDI"])
     while True:
         (bdi / "wb_affinity").write_text(choose.choice(POLICIES))
         (bdi / "nwritebacks").write_text(str(choose.randint(1, MOST_CONTEXTS)))
+        (bdi / "wb_workers").write_text(str(choose.randint(1, MOST_WORKERS)))
         time.sleep(RESIZE_S)
 
 

@@ -20,10 +20,17 @@ FILESYSTEMS = ["xfs", "ext4", "f2fs"]
 
 
 def run(
-    kernel: Kernel, script: str, *, fs: str = "xfs", contexts: int | None = None, affinity: str = "fs"
+    kernel: Kernel,
+    script: str,
+    *,
+    fs: str = "xfs",
+    contexts: int | None = None,
+    affinity: str = "fs",
+    workers: int = 1,
 ) -> str:
     """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
-    settings = {"wb_affinity": affinity} | ({} if contexts is None else {"nwritebacks": str(contexts)})
+    settings = {"wb_affinity": affinity, "wb_workers": str(workers)}
+    settings |= {} if contexts is None else {"nwritebacks": str(contexts)}
     output = io.StringIO()
     result = guest.run(
         kernel.path,
@@ -38,7 +45,7 @@ def run(
 
 
 def test_kunit(debug_kernel: Kernel) -> None:
-    suites = ["bdi_writeback_ctx", "bdi_wb_affinity", "labblk_media", "labblk_timing"]
+    suites = ["bdi_writeback_ctx", "bdi_wb_affinity", "bdi_wb_workers", "labblk_media", "labblk_timing"]
     files = " ".join(f"/sys/kernel/debug/kunit/{suite}/results" for suite in suites)
     report = run(debug_kernel, f"cat {files}", fs="none")
     assert "not ok" not in report, report
@@ -46,14 +53,18 @@ def test_kunit(debug_kernel: Kernel) -> None:
         assert re.search(rf"^ok \d+ {suite}$", report, re.MULTILINE), report
 
 
-@pytest.mark.parametrize("contexts,affinity", [(1, "fs"), (2, "ino"), (3, "least-loaded"), (8, "rotor")])
+@pytest.mark.parametrize(
+    "contexts,affinity,workers", [(1, "fs", 1), (1, "fs", 4), (2, "ino", 2), (3, "least-loaded", 8)]
+)
 @pytest.mark.parametrize("fs", FILESYSTEMS)
-def test_every_byte_arrives(debug_kernel: Kernel, fs: str, contexts: int, affinity: str) -> None:
+def test_every_byte_arrives(
+    debug_kernel: Kernel, fs: str, contexts: int, affinity: str, workers: int
+) -> None:
     script = f"""
         {sys.executable} {HERE / "compare.py"} {fs} || exit 1
         test "$(cat $PWB_BDI/nwritebacks)" = {contexts}
     """
-    report = run(debug_kernel, script, fs="none", contexts=contexts, affinity=affinity)
+    report = run(debug_kernel, script, fs="none", contexts=contexts, affinity=affinity, workers=workers)
     assert "every byte is as written" in report
 
 

@@ -19,14 +19,14 @@ FILESYSTEMS = ["xfs", "ext4", "f2fs"]
 ROUNDS = 5
 
 
-def prove(kernel: Kernel, fs: str, *options: str, contexts: int) -> None:
+def prove(kernel: Kernel, fs: str, *options: str, contexts: int, workers: int) -> None:
     """Run syncproof.py in the debug guest; what it has not found fails the test."""
     output = io.StringIO()
     result = guest.run(
         kernel.path,
         [sys.executable, str(HERE / "syncproof.py"), fs, str(ROUNDS), "--quick", *options],
         fs="none",
-        settings={"nwritebacks": str(contexts), "wb_affinity": "rotor"},
+        settings={"nwritebacks": str(contexts), "wb_affinity": "rotor", "wb_workers": str(workers)},
         timeout_s=240,
         stream=output,
     )
@@ -35,12 +35,12 @@ def prove(kernel: Kernel, fs: str, *options: str, contexts: int) -> None:
     assert "all found" in output.getvalue()
 
 
-@pytest.mark.parametrize("contexts", [1, 8])
+@pytest.mark.parametrize("contexts,workers", [(1, 4), (8, 1)])
 @pytest.mark.parametrize("fs", FILESYSTEMS)
-def test_syncfs_keeps_its_promise(debug_kernel: Kernel, fs: str, contexts: int) -> None:
-    prove(debug_kernel, fs, contexts=contexts)
+def test_syncfs_keeps_its_promise(debug_kernel: Kernel, fs: str, contexts: int, workers: int) -> None:
+    prove(debug_kernel, fs, contexts=contexts, workers=workers)
 
 
 @pytest.mark.parametrize("fs", FILESYSTEMS)
 def test_syncfs_keeps_its_promise_while_contexts_change(debug_kernel: Kernel, fs: str) -> None:
-    prove(debug_kernel, fs, "--resize", contexts=1)
+    prove(debug_kernel, fs, "--resize", contexts=1, workers=1)

@@ -28,7 +28,9 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
         $wbctl set $PWB_MNT contexts=1 || exit 1
         $wbctl set $PWB_MNT affinity=random && exit 1
         $wbctl set $PWB_MNT affinity=least-loaded || exit 1
-        cat $PWB_BDI/wb_affinity
+        $wbctl set $PWB_MNT workers=9 && exit 1
+        $wbctl set $PWB_MNT workers=8 || exit 1
+        cat $PWB_BDI/wb_affinity $PWB_BDI/wb_workers
         $wbctl contexts --json $PWB_DEV
     """
     output = io.StringIO()
@@ -41,10 +43,12 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
         stream=output,
     )
     assert result.status == 0, output.getvalue()
-    refused, no_policy, policies, shown = output.getvalue().splitlines()
+    refused, no_policy, too_many, policies, workers, shown = output.getvalue().splitlines()
     assert no_policy == (
         "wbctl: 'affinity=random' is out of range: expected fs, ino, rotor or least-loaded, as in affinity=fs"
     )
+    assert too_many == "wbctl: 'workers=9' is out of range: expected 1 to 8, as in workers=4"
+    assert workers == "8"
     assert policies == "fs ino rotor [least-loaded]"
     assert refused == (
         "wbctl: 'contexts=9' is out of range: expected 1 to 4 times the possible CPUs, as in contexts=2"

@@ -29,6 +29,7 @@
 #define DEBUGFS SYSFS_ROOT "/kernel/debug"
 #define GIVE_DEVICE "give /dev/NAME, NAME, MAJ:MIN or a path"
 #define GIVE_NUMBER "expected 1 to 4 times the possible CPUs, as in contexts=2"
+#define GIVE_WORKERS "expected 1 to 8, as in workers=4"
 #define GIVE_POLICY "expected fs, ino, rotor or least-loaded, as in affinity=fs"
 #define NO_CONTEXTS "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
 #define OTHER_WBCTL "use the wbctl that came with this kernel"
@@ -62,8 +63,9 @@ static size_t nr_devices;
 static const char usage[] =
 "wbctl contexts [--json] [--watch[=SECONDS]] [DEVICE|PATH]...\n"
 "	show the writeback contexts of these devices, or of all\n"
-"wbctl set DEVICE|PATH contexts=N|affinity=POLICY\n"
-"	set the number of contexts, or who chooses the context of an inode\n"
+"wbctl set DEVICE|PATH contexts=N|affinity=POLICY|workers=N\n"
+"	set the number of contexts, who chooses the context of an inode, or\n"
+"	the number of workers of each context\n"
 "wbctl --help\n"
 "\n"
 "  --json             one JSON array\n"
@@ -416,6 +418,7 @@ struct setting {
 static const struct setting settings[] = {
 	{ "contexts=", "nwritebacks", GIVE_NUMBER, is_positive },
 	{ "affinity=", "wb_affinity", GIVE_POLICY, is_name },
+	{ "workers=", "wb_workers", GIVE_WORKERS, is_positive },
 };
 
 static const struct setting *find_setting(const char *arg)
@@ -424,7 +427,7 @@ static const struct setting *find_setting(const char *arg)
 		if (!strncmp(arg, settings[i].key, strlen(settings[i].key)))
 			return &settings[i];
 	}
-	errx(1, "'%s' is not a setting: expected contexts=N or affinity=POLICY", arg);
+	errx(1, "'%s' is not a setting: expected contexts=N, affinity=POLICY or workers=N", arg);
 }
 
 static void set_value(char **args)
@@ -446,7 +449,7 @@ static void set_value(char **args)
 	fd = open(path, O_WRONLY | O_TRUNC);
 	if (fd >= 0 && write(fd, value, strlen(value)) >= 0)
 		return;
-	if (errno == EINVAL && is_positive(value) && !strncmp(bdi, "0:", 2))
+	if (errno == EINVAL && setting == &settings[0] && !strncmp(bdi, "0:", 2))
 		errx(1, "'%s' is out of range: expected contexts=1, as %s is no block device",
 		     args[1], bdi);
 	if (errno == EINVAL)

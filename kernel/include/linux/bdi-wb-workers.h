@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Several flusher workers for one bdi_writeback.
+ *
+ * A worker that waits, for a lock of the allocator or for the device, holds up
+ * one inode, and not every other inode of its bdi_writeback: its siblings go
+ * on. The first worker is wb->dwork; the others exist once they are of use.
+ *
+ * The rules:
+ *
+ * - At most one worker writes an inode. It has I_SYNC meanwhile, as it has
+ *   while fsync() writes it, and stays on b_io or b_more_io, where a sibling
+ *   finds it.
+ * - A work item belongs to the worker that took it off work_list.
+ * - A work item that somebody waits for runs alone: its worker first waits for
+ *   what the siblings have in hand and keeps them from starting more. What was
+ *   dirty before is then on the lists, with the age it had; nothing is between
+ *   two lists, or with a sibling that would put it back as younger than it is.
+ * - All take the oldest inode of b_io next, under list_lock.
+ * - Background writeback is for all: they share one list, which is filled again
+ *   when it is empty. Periodic writeback and requests to write everything are
+ *   the first worker's.
+ * - What steers the writers counts at the throttle, whoever wrote.
+ * - Once the bdi_writeback is unregistered no worker starts, and
+ *   wb_flush_workers() waits for those that run. Those beyond a smaller number
+ *   end after the piece that they are writing.
+ *
+ * Lock order, outermost first, beside bdi-writeback-ctx.h:
+ *
+ *	wb->alone_rwsem			a worker holds it for reading for a piece of
+ *					shared work, for writing for a whole item
+ *	  wb->list_lock
+ *	wb->work_lock			leaf
+ */
+#ifndef _LINUX_BDI_WB_WORKERS_H
+#define _LINUX_BDI_WB_WORKERS_H
+
+#include <linux/bitops.h>
+#include <linux/workqueue.h>
+
+struct bdi_writeback;
+struct device_attribute;
+
+/* More would write the same inodes in smaller pieces. */
+#define WB_MAX_WORKERS	8
+
+/**
+ * struct wb_worker - a flusher worker beside the first
+ * @work: runs wb_sibling_workfn()
+ * @wb: the bdi_writeback that it flushes
+ * @index: its bit in wb->busy_workers
+ */
+struct wb_worker {
+	struct work_struct work;
+	struct bdi_writeback *wb;
+	unsigned int index;
+};
+
+extern struct device_attribute dev_attr_wb_workers;
+
+void wb_sibling_workfn(struct work_struct *work);
+
+void wb_wake_worker(struct bdi_writeback *wb);
+void wb_wake_sibling(struct bdi_writeback *wb);
+bool wb_has_idle_sibling(struct bdi_writeback *wb);
+void wb_worker_begin(struct bdi_writeback *wb, unsigned int index);
+void wb_worker_end(struct bdi_writeback *wb, unsigned int index);
+void wb_flush_workers(struct bdi_writeback *wb);
+
+/**
+ * wb_pick_worker - worker that gets a wake-up
+ * @busy: a bit for each worker that has been woken or runs
+ * @nr: number of workers, at least 1
+ * @turn: counts the wake-ups that found every worker busy
+ *
+ * Return: the index of the first idle worker, or else of each in turn.
+ */
+static inline unsigned int wb_pick_worker(unsigned long busy, unsigned int nr,
+					  unsigned int *turn)
+{
+	unsigned int index = find_first_zero_bit(&busy, nr);
+
+	return index < nr ? index : (*turn)++ % nr;
+}
+
+#endif	/* _LINUX_BDI_WB_WORKERS_H */

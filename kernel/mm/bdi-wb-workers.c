@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several flusher workers for one bdi_writeback: see
+ * include/linux/bdi-wb-workers.h for the rules.
+ */
+
+#include <linux/backing-dev.h>
+#include <linux/bdi-wb-workers.h>
+#include <linux/device.h>
+#include <linux/slab.h>
+
+/* Workers that may be woken; work_lock is held. */
+static unsigned int wb_nr_workers(struct bdi_writeback *wb)
+{
+	return wb->siblings ? READ_ONCE(wb->bdi->nr_wb_workers) : 1;
+}
+
+static void wb_queue_worker(struct bdi_writeback *wb, unsigned int index)
+{
+	__set_bit(index, &wb->busy_workers);
+	if (index)
+		queue_work(bdi_wq, &wb->siblings[index - 1].work);
+	else
+		mod_delayed_work(bdi_wq, &wb->dwork, 0);
+}
+
+/**
+ * wb_wake_worker - have a worker look for work
+ * @wb: registered writeback, its work_lock is held
+ *
+ * Where every worker is busy, one of them looks again when it is done.
+ */
+void wb_wake_worker(struct bdi_writeback *wb)
+{
+	lockdep_assert_held(&wb->work_lock);
+	wb_queue_worker(wb, wb_pick_worker(wb->busy_workers, wb_nr_workers(wb),
+					   &wb->worker_turn));
+}
+
+/**
+ * wb_has_idle_sibling - is there a worker beside those that are busy?
+ * @wb: writeback that may have several workers
+ *
+ * Return: the answer, which may be outdated without work_lock; %false for a
+ * writeback with one worker.
+ */
+bool wb_has_idle_sibling(struct bdi_writeback *wb)
+{
+	unsigned long busy = READ_ONCE(wb->busy_workers);
+	unsigned int nr = READ_ONCE(wb->bdi->nr_wb_workers);
+
+	return READ_ONCE(wb->siblings) && find_first_zero_bit(&busy, nr) < nr;
+}
+
+/**
+ * wb_wake_sibling - have a worker that does nothing help with the rest
+ * @wb: writeback with more inodes queued than its busy workers have in hand
+ */
+void wb_wake_sibling(struct bdi_writeback *wb)
+{
+	if (!wb_has_idle_sibling(wb))
+		return;
+
+	spin_lock_irq(&wb->work_lock);
+	if (test_bit(WB_registered, &wb->state) && wb_has_idle_sibling(wb))
+		wb_wake_worker(wb);
+	spin_unlock_irq(&wb->work_lock);
+}
+
+static void wb_create_siblings(struct bdi_writeback *wb)
+{
+	struct wb_worker *siblings;
+
+	/* without memory the first worker goes on alone, as by default */
+	siblings = kcalloc(WB_MAX_WORKERS - 1, sizeof(*siblings), GFP_NOIO);
+	if (!siblings)
+		return;
+
+	for (unsigned int i = 0; i < WB_MAX_WORKERS - 1; i++) {
+		INIT_WORK(&siblings[i].work, wb_sibling_workfn);
+		siblings[i].wb = wb;
+		siblings[i].index = i + 1;
+	}
+	spin_lock_irq(&wb->work_lock);
+	WRITE_ONCE(wb->siblings, siblings);
+	spin_unlock_irq(&wb->work_lock);
+}
+
+/**
+ * wb_worker_begin - a worker starts to look for work
+ * @wb: its writeback
+ * @index: 0 for the first worker, which creates the others when wanted
+ */
+void wb_worker_begin(struct bdi_writeback *wb, unsigned int index)
+{
+	if (!index && !wb->siblings && READ_ONCE(wb->bdi->nr_wb_workers) > 1)
+		wb_create_siblings(wb);
+
+	spin_lock_irq(&wb->work_lock);
+	__set_bit(index, &wb->busy_workers);
+	set_bit(WB_writeback_running, &wb->state);
+	spin_unlock_irq(&wb->work_lock);
+}
+
+/**
+ * wb_worker_end - a worker has found no more work
+ * @wb: its writeback
+ * @index: 0 for the first worker
+ */
+void wb_worker_end(struct bdi_writeback *wb, unsigned int index)
+{
+	spin_lock_irq(&wb->work_lock);
+	__clear_bit(index, &wb->busy_workers);
+	if (!wb->busy_workers)
+		clear_bit(WB_writeback_running, &wb->state);
+	spin_unlock_irq(&wb->work_lock);
+}
+
+/**
+ * wb_flush_workers - wait for every worker but the first
+ * @wb: writeback that is no longer registered, so that no worker starts
+ */
+void wb_flush_workers(struct bdi_writeback *wb)
+{
+	if (!wb->siblings)
+		return;
+
+	for (unsigned int i = 0; i < WB_MAX_WORKERS - 1; i++)
+		flush_work(&wb->siblings[i].work);
+}
+
+static ssize_t wb_workers_show(struct device *dev,
+			       struct device_attribute *attr, char *buf)
+{
+	struct backing_dev_info *bdi = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(bdi->nr_wb_workers));
+}
+
+static ssize_t wb_workers_store(struct device *dev,
+				struct device_attribute *attr,
+				const char *buf, size_t count)
+{
+	struct backing_dev_info *bdi = dev_get_drvdata(dev);
+	unsigned int nr;
+
+	if (kstrtouint(buf, 10, &nr) || !nr || nr > WB_MAX_WORKERS)
+		return -EINVAL;
+
+	WRITE_ONCE(bdi->nr_wb_workers, nr);
+	return count;
+}
+DEVICE_ATTR_RW(wb_workers);

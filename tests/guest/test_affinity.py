@@ -127,6 +127,7 @@ def test_large_files_go_to_idle_flushers_unless_they_need_blocks(
         {fill if allocated else ":"}
         sync
         {fill}
+        echo counter > $trace/trace_clock
         for event in writeback_ctx/wb_ctx_switch writeback/writeback_single_inode_start; do
             echo 1 > $trace/events/$event/enable
         done

@@ -239,14 +239,18 @@ def test_shell_is_a_terminal(stock_kernel: Kernel) -> None:
     command = [sys.executable, "-c", SHELL, str(stock_kernel.path)]
     env = {**os.environ, "SHELL": "/bin/sh", "PS1": "$ "}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=REPO, env=env) as shell:
-        until(b"# ")
-        os.write(ours, b"stty size; pwd\r")
-        until(b"33 77\r\n/mnt/test\r\n")
-        os.write(ours, b"sleep 100000\r")
-        until(b"sleep 100000\r\n")
-        # An interrupt from the keyboard reaches the guest's program, not this one's.
-        os.write(ours, b"\x03")
-        until(b"# ")
-        os.write(ours, b"exit 6\r")
+        try:
+            until(b"# ")
+            os.write(ours, b"stty size; pwd\r")
+            until(b"33 77\r\n/mnt/test\r\n")
+            os.write(ours, b"sh -c 'echo $((41 + 1)); exec sleep 100000'\r")
+            until(b"\r\n42\r\n")
+            # An interrupt from the keyboard reaches the guest's program, not this one's.
+            os.write(ours, b"\x03")
+            until(b"# ")
+            os.write(ours, b"exit 6\r")
+        except BaseException:
+            shell.kill()
+            raise
     assert shell.returncode == 6
     assert termios.tcgetattr(theirs) == before

@@ -8,7 +8,7 @@
 bench: setup
 	./pwb bench
 
-# How many tests run at a time: see tests/conftest.py. At most four, for their guests' memory.
+# A guest has two CPUs and leaves them idle half of the time: one test per CPU, bounded by the guests' memory.
 test: setup check
 	./pwb build
 	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal

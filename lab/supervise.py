@@ -6,8 +6,8 @@ is the read end of a pipe that only the caller holds open: when it closes, becau
 it is dead (even by SIGKILL), everything is killed. A guest is more than one process, and its user processes
 may be in sessions of their own, so a process group is not enough: as child subreaper the supervisor becomes
 the parent of every process that its guest leaves behind, and it ends only when it has no children any more.
-Should it be killed itself, the kernel process gets SIGKILL from the host (parent-death signal), and UML's
-user processes from that.
+Should it be killed itself, the kernel process gets SIGKILL from the host (parent-death signal), UML's user
+processes from that, and the caller kills one that had not asked for the signal yet.
 """
 
 from __future__ import annotations

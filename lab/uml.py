@@ -12,6 +12,7 @@ import os
 import selectors
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -162,6 +163,14 @@ class Guest:
             with contextlib.suppress(BrokenPipeError):
                 self._supervisor.stdin.close()
             self.exit_status = self._supervisor.wait()
+            if self.exit_status < 0:
+                self._kill_orphans()
+
+    def _kill_orphans(self) -> None:
+        """Kill what a killed supervisor leaves: a user process that was being made dies with no one yet."""
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            # UML leads a session, and its user processes stay in its process group: none escapes one signal.
+            os.killpg(int(Path(self._folder, "uml", "pid").read_text()), signal.SIGKILL)
 
     def follow(self, timeout_s: float, keyboard: int | None = None) -> None:
         """Read what the guest says until it is gone; stop it at a report or when its time is up.

@@ -240,6 +240,23 @@ def test_killed_supervisor_takes_the_kernel_with_it(fake: Fake, notes: Path) -> 
     wait_gone([pid])
 
 
+def test_killed_supervisor_takes_a_process_that_was_being_made_with_it(fake: Fake, notes: Path) -> None:
+    kernel = fake(
+        "os.setsid()\n"
+        "os.makedirs(ARGS['uml_dir'] + ARGS['umid'])\n"
+        "with open(ARGS['uml_dir'] + ARGS['umid'] + '/pid', 'w') as file: file.write(str(os.getpid()))\n"
+        "ready, there = os.pipe()\n"
+        "if os.fork() == 0: note(); os.write(there, b'x'); hang()\n"
+        "os.read(ready, 1)\n"
+        "os.kill(os.getppid(), signal.SIGKILL); hang()"
+    )
+    with pytest.raises(GuestError, match="ended early"):
+        boot(kernel)
+    pids = [int(note.name) for note in notes.iterdir()]
+    assert len(pids) == 2
+    wait_gone(pids)
+
+
 def wait_gone(pids: list[int]) -> None:
     """Wait until none of the processes is there; a test that would wait for ever fails."""
     for pid in pids:

@@ -166,7 +166,7 @@ import sys
 import termios
 from pathlib import Path
 from lab import guest
-guest.run(Path(sys.argv[1]), ["sh", "-c", "sleep 100000 & sleep 2; echo up; wait"],
+guest.run(Path(sys.argv[1]), ["sh", "-c", "echo up; sleep 100000 & sleep 100000"],
           mem_mib=768, device_size_mib=320, stream=sys.stdout)
 """
 
@@ -202,8 +202,7 @@ def test_nothing_outlives_a_kill(stock_kernel: Kernel, who: str, number: signal.
     ) as caller:
         assert caller.stdout is not None
         assert caller.stdout.readline() == "up\n"
-        # The kernel's children, the guest's user processes, come and go: those that are there now count, and
-        # none is just being made, and so not yet bound to die with the kernel.
+        # The kernel's children, the guest's user processes, come and go: those that are there now count.
         supervisor, kernel, *users = below(caller.pid)
         everyone = {}
         for pid in (supervisor, kernel, *users):

@@ -372,32 +372,33 @@ def test_set_refuses_what_is_no_number(machine: Machine, value: str) -> None:
     assert machine.nwritebacks().read_text() == "2\n"
 
 
-def test_set_writes_the_policy(machine: Machine) -> None:
-    affinity = machine.nwritebacks().with_name("wb_affinity")
-    affinity.write_text("[fs] ino rotor least-loaded\n")
-    assert machine.run("set", "nullb0", "affinity=least-loaded") == ""
-    assert affinity.read_text() == "least-loaded"
+@pytest.mark.parametrize(
+    ("key", "attribute", "was", "value"),
+    [
+        ("affinity", "wb_affinity", "[fs] ino rotor least-loaded\n", "least-loaded"),
+        ("workers", "wb_workers", "1\n", "4"),
+    ],
+)
+def test_set_writes_each_setting(machine: Machine, key: str, attribute: str, was: str, value: str) -> None:
+    file = machine.nwritebacks().with_name(attribute)
+    file.write_text(was)
+    assert machine.run("set", "nullb0", f"{key}={value}") == ""
+    assert file.read_text() == value
 
 
-@pytest.mark.parametrize("value", ["", "Fs", "fs ", "2"])
-def test_set_refuses_what_is_no_policy(machine: Machine, value: str) -> None:
-    assert machine.fails("set", "nullb0", f"affinity={value}") == (
-        f"'affinity={value}' is out of range: expected fs, ino, rotor or least-loaded, as in affinity=fs"
-    )
+POLICIES = "fs, ino, rotor or least-loaded, as in affinity=fs"
+WORKERS = "1 to 8, as in workers=4"
 
 
-def test_set_writes_the_number_of_workers(machine: Machine) -> None:
-    workers = machine.nwritebacks().with_name("wb_workers")
-    workers.write_text("1\n")
-    assert machine.run("set", "nullb0", "workers=4") == ""
-    assert workers.read_text() == "4"
-
-
-@pytest.mark.parametrize("value", ["", "0", "-1", "two"])
-def test_set_refuses_what_is_no_number_of_workers(machine: Machine, value: str) -> None:
-    assert machine.fails("set", "nullb0", f"workers={value}") == (
-        f"'workers={value}' is out of range: expected 1 to 8, as in workers=4"
-    )
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        *((f"affinity={value}", POLICIES) for value in ("", "Fs", "fs ", "2")),
+        *((f"workers={value}", WORKERS) for value in ("", "0", "-1", "two")),
+    ],
+)
+def test_set_refuses_what_a_setting_does_not_take(machine: Machine, argument: str, expected: str) -> None:
+    assert machine.fails("set", "nullb0", argument) == f"'{argument}' is out of range: expected {expected}"
 
 
 def refuse(machine: Machine, number: str) -> None:

@@ -180,9 +180,9 @@ static bool inode_is_placed_by_fs(struct inode *inode, enum wb_affinity affinity
  * @pressure: the device is over its background threshold
  *
  * Where contexts with work wait for their flushers while others have none, an
- * inode moves to one of these. Where all have work, or the inode blocks to be
- * allocated, one that such a move has taken astray goes back to where the
- * filesystem wants it.
+ * inode moves to one of these. Where all have work, or blocks of the inode are
+ * yet to be allocated, one that such a move has taken astray goes back to where
+ * the filesystem wants it.
  *
  * Return: the context, %NULL if the inode stays where it is.
  */

@@ -54,7 +54,8 @@ def test_kunit(debug_kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize(
-    "contexts,affinity,workers", [(1, "fs", 1), (1, "fs", 4), (2, "ino", 2), (3, "least-loaded", 8)]
+    "contexts,affinity,workers",
+    [(1, "fs", 1), (1, "fs", 4), (2, "ino", 2), (3, "least-loaded", 8), (8, "rotor", 1)],
 )
 @pytest.mark.parametrize("fs", FILESYSTEMS)
 def test_every_byte_arrives(

@@ -35,7 +35,7 @@ def prove(kernel: Kernel, fs: str, *options: str, contexts: int, workers: int) -
     assert "all found" in output.getvalue()
 
 
-@pytest.mark.parametrize("contexts,workers", [(1, 4), (8, 1)])
+@pytest.mark.parametrize("contexts,workers", [(1, 1), (1, 4), (8, 1)])
 @pytest.mark.parametrize("fs", FILESYSTEMS)
 def test_syncfs_keeps_its_promise(debug_kernel: Kernel, fs: str, contexts: int, workers: int) -> None:
     prove(debug_kernel, fs, contexts=contexts, workers=workers)

@@ -412,13 +412,14 @@ struct setting {
 	const char *key;
 	const char *attr;	/* in sysfs */
 	const char *hint;
+	const char *bdi_hint;	/* of a BDI that is no block device, if another */
 	bool (*is_valid)(const char *value);
 };
 
 static const struct setting settings[] = {
-	{ "contexts=", "nwritebacks", GIVE_NUMBER, is_positive },
-	{ "affinity=", "wb_affinity", GIVE_POLICY, is_name },
-	{ "workers=", "wb_workers", GIVE_WORKERS, is_positive },
+	{ "contexts=", "nwritebacks", GIVE_NUMBER, "expected contexts=1", is_positive },
+	{ "affinity=", "wb_affinity", GIVE_POLICY, NULL, is_name },
+	{ "workers=", "wb_workers", GIVE_WORKERS, NULL, is_positive },
 };
 
 static const struct setting *find_setting(const char *arg)
@@ -449,9 +450,9 @@ static void set_value(char **args)
 	fd = open(path, O_WRONLY | O_TRUNC);
 	if (fd >= 0 && write(fd, value, strlen(value)) >= 0)
 		return;
-	if (errno == EINVAL && setting == &settings[0] && !strncmp(bdi, "0:", 2))
-		errx(1, "'%s' is out of range: expected contexts=1, as %s is no block device",
-		     args[1], bdi);
+	if (errno == EINVAL && setting->bdi_hint && !strncmp(bdi, "0:", 2))
+		errx(1, "'%s' is out of range: %s, as %s is no block device", args[1],
+		     setting->bdi_hint, bdi);
 	if (errno == EINVAL)
 		errx(1, "'%s' is out of range: %s", args[1], setting->hint);
 	if (errno == EACCES || errno == EPERM)

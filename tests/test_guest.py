@@ -56,6 +56,7 @@ if os.fork() == 0:
         hang()
     os._exit(0)
 os.read(ready, 1)
+os.wait()
 """
 DEAF = "for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)\n"
 Fake = Callable[[str], Path]

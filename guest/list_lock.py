@@ -37,7 +37,7 @@ SPIN = 1
 BEGIN = re.compile(r"-(?P<pid>\d+) .* (?P<time>[\d.]+): contention_begin: ")
 END = re.compile(r"-(?P<pid>\d+) .* (?P<time>[\d.]+): contention_end: ")
 # Functions that say that somebody waits, not why.
-LOCKING = re.compile(r"^(native_)?(queued_|_?raw_|do_raw_|__)?(read_|write_)?spin_|^trace_|^stack_|^event_")
+LOCKING = re.compile(r"spin_|stack_trace|^_*f?trace|trigger|^__traceiter")
 
 
 def waited(lines: Iterable[str]) -> dict[str, tuple[int, float]]:
@@ -56,7 +56,7 @@ def waited(lines: Iterable[str]) -> dict[str, tuple[int, float]]:
             since[pid] = float(begin["time"])
             callers.pop(pid, None)
         elif (frame := FRAME.match(line)) is not None:
-            if not LOCKING.match(frame["function"]):
+            if not LOCKING.search(frame["function"]):
                 callers.setdefault(pid, frame["function"])
         elif (end := END.search(line)) is not None and end["pid"] in since:
             seconds = float(end["time"]) - since.pop(end["pid"])

@@ -10,7 +10,12 @@ from guest.list_lock import waited
 TRACE = """
  kworker/u8:1-101 [000] d..1. 10.000010: contention_begin: 0000000061a2b3c4 (flags=SPIN)
  kworker/u8:1-101 [000] d..1. 10.000010: <stack trace>
- => trace_contention_begin
+ => save_stack_trace
+ => stack_trace_save
+ => __ftrace_trace_stack
+ => __trace_stack
+ => event_triggers_post_call
+ => trace_event_raw_event_contention_begin
  => native_queued_spin_lock_slowpath
  => do_raw_spin_lock
  => _raw_spin_lock

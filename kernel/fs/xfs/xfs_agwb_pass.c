@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * AG-aware writeback: the flusher deals, workers write.
+ *
+ * In one call the flusher hands over a round of an inode: one pass for each
+ * worker concerned, each with a part of the pages that the call may write. It
+ * does not wait for them, it goes on to its next inode; when it comes back to
+ * this one, it collects the round and deals the next.
+ *
+ * Only background and periodic writeback is handed over, for which nobody
+ * waits. Whatever is waited for is written by the task that does, as if there
+ * were no workers; both meet at the folio lock, as a flusher and fsync() do.
+ *
+ * A worker writes a run of folios by calling ->writepages() for its range. In a
+ * worker that takes the ordinary path.
+ *
+ * A round has no reference on its inode. Eviction waits for it, as it waits for
+ * I_SYNC.
+ */
+#include "xfs_platform.h"
+#include "xfs_shared.h"
+#include "xfs_format.h"
+#include "xfs_log_format.h"
+#include "xfs_trans_resv.h"
+#include "xfs_mount.h"
+#include "xfs_inode.h"
+#include "xfs_alloc.h"
+#include "xfs_super.h"
+#include "xfs_agwb_priv.h"
+#include <linux/writeback.h>
+
+/* pages in memory that make a file worth a round: a flusher's least piece */
+#define XFS_AGWB_MIN_PAGES	(SZ_4M / PAGE_SIZE)
+
+/* how long a flusher waits for a round before it goes to other inodes */
+#define XFS_AGWB_PATIENCE	(HZ / 10)
+
+/* what a worker does of a round */
+struct xfs_agwb_pass {
+	struct list_head list;		/* in worker->passes, until it begins */
+	struct xfs_agwb_worker *worker;
+	struct xfs_agwb_round *round;
+	struct xfs_agwb_share share;
+	long budget;			/* pages */
+	long written;			/* pages */
+	pgoff_t stop;			/* where the budget ended, if it did */
+};
+
+/* what a flusher handed over of an inode */
+struct xfs_agwb_round {
+	struct xfs_agwb_inode *ai;
+	pgoff_t start;
+	bool kupdate;
+	atomic_t pending;		/* passes that have not ended */
+	unsigned int nr_passes;
+	struct xfs_agwb_pass passes[] __counted_by(nr_passes);
+};
+
+static void xfs_agwb_run_pass(struct xfs_agwb_worker *worker,
+			      struct xfs_agwb_pass *pass)
+{
+	struct xfs_agwb_round	*round = pass->round;
+	struct xfs_agwb_inode	*ai = round->ai;
+	struct address_space	*mapping = VFS_I(ai->ip)->i_mapping;
+	struct writeback_control wbc = {
+		.sync_mode	= WB_SYNC_NONE,
+		.nr_to_write	= pass->budget,
+		.for_kupdate	= round->kupdate,
+		.for_background	= !round->kupdate,
+	};
+	struct blk_plug		plug;
+	pgoff_t			first = round->start;
+	pgoff_t			last;
+	u64			scanned = 0;
+
+	worker->reached = first;
+	wbc_attach_fdatawrite_inode(&wbc, mapping->host);
+	blk_start_plug(&plug);
+	while (wbc.nr_to_write > 0 &&
+	       xfs_agwb_next_run(&pass->share, &mapping->i_pages, &ai->hints,
+				 &first, &last, &scanned)) {
+		wbc.range_start = (loff_t)first << PAGE_SHIFT;
+		wbc.range_end = last == ULONG_MAX ? LLONG_MAX :
+				((loff_t)(last + 1) << PAGE_SHIFT) - 1;
+		/* an error is in the mapping, and ends the pass as ever */
+		if (mapping->a_ops->writepages(mapping, &wbc) ||
+		    last == ULONG_MAX)
+			break;
+		first = last + 1;
+	}
+	blk_finish_plug(&plug);
+	wbc_detach_inode(&wbc);
+
+	pass->written = pass->budget - wbc.nr_to_write;
+	pass->stop = wbc.nr_to_write > 0 ? ULONG_MAX : worker->reached;
+	atomic64_inc(&worker->nr_passes);
+	atomic64_add(scanned, &worker->scanned);
+	atomic64_add(pass->written, &worker->submitted);
+}
+
+static struct xfs_agwb_pass *xfs_agwb_take_pass(struct xfs_agwb_worker *worker)
+{
+	struct xfs_agwb_pass *pass;
+
+	spin_lock(&worker->lock);
+	pass = list_first_entry_or_null(&worker->passes, struct xfs_agwb_pass,
+					list);
+	if (pass)
+		list_del_init(&pass->list);
+	spin_unlock(&worker->lock);
+	return pass;
+}
+
+static void xfs_agwb_work(struct work_struct *work)
+{
+	struct xfs_agwb_worker *worker =
+		container_of(work, struct xfs_agwb_worker, work);
+	struct xfs_agwb *agwb = worker->agwb;
+	struct xfs_agwb_pass *pass;
+
+	while ((pass = xfs_agwb_take_pass(worker))) {
+		struct xfs_agwb_round *round = pass->round;
+
+		xfs_agwb_run_pass(worker, pass);
+		/* after the last pass the round may be gone */
+		if (atomic_dec_and_test(&round->pending))
+			wake_up_all(&agwb->waitq);
+		cond_resched();
+	}
+}
+
+/**
+ * xfs_agwb_current_worker - worker that the caller runs in
+ *
+ * Return: it, or %NULL in any other task.
+ */
+struct xfs_agwb_worker *xfs_agwb_current_worker(void)
+{
+	struct work_struct *work = current_work();
+
+	if (!work || work->func != xfs_agwb_work)
+		return NULL;
+	return container_of(work, struct xfs_agwb_worker, work);
+}
+
+static void xfs_agwb_account_wait(struct xfs_agwb_worker *worker,
+				  enum xfs_agwb_wait what, u64 since_ns)
+{
+	atomic64_add(ktime_get_ns() - since_ns, &worker->wait_ns[what]);
+}
+
+/**
+ * xfs_agwb_ilock - xfs_ilock(), and in a worker take the time
+ * @ip: inode to lock
+ * @lock_flags: as for xfs_ilock()
+ */
+void xfs_agwb_ilock(struct xfs_inode *ip, unsigned int lock_flags)
+{
+	struct xfs_agwb_worker	*worker = xfs_agwb_current_worker();
+	u64			since_ns = worker ? ktime_get_ns() : 0;
+
+	xfs_ilock(ip, lock_flags);
+	if (worker)
+		xfs_agwb_account_wait(worker, XFS_AGWB_WAIT_ILOCK, since_ns);
+}
+
+/**
+ * xfs_agwb_read_agf - xfs_read_agf(), and in a worker take the time
+ * @pag: AG whose AGF is to be locked, and read if it is not in memory
+ * @tp: transaction
+ * @flags: as for xfs_read_agf()
+ * @agfbpp: set to the locked buffer
+ *
+ * Return: as xfs_read_agf().
+ */
+int xfs_agwb_read_agf(struct xfs_perag *pag, struct xfs_trans *tp, int flags,
+		      struct xfs_buf **agfbpp)
+{
+	struct xfs_agwb_worker	*worker = xfs_agwb_current_worker();
+	u64			since_ns = worker ? ktime_get_ns() : 0;
+	int			error;
+
+	error = xfs_read_agf(pag, tp, flags, agfbpp);
+	if (worker)
+		xfs_agwb_account_wait(worker, XFS_AGWB_WAIT_AGF, since_ns);
+	return error;
+}
+
+static bool xfs_agwb_round_is_done(struct xfs_agwb_round *round)
+{
+	/* what the passes left in the round is read after this */
+	return !atomic_read_acquire(&round->pending);
+}
+
+/*
+ * A round has ended: go on where the first pass ran out of budget, so that
+ * nothing between the passes' ends is left out. Returns false if the flusher
+ * shall write, and so find out what state the inode is in: after a round that
+ * found nothing, and after one of periodic writeback that came to the end of
+ * the file, or else a file that is written to all the time would never be done.
+ */
+static bool xfs_agwb_collect(struct xfs_agwb_inode *ai)
+{
+	struct xfs_agwb_round	*round = ai->round;
+	pgoff_t			stop = ULONG_MAX;
+	long			written = 0;
+	bool			again;
+
+	for (unsigned int i = 0; i < round->nr_passes; i++) {
+		struct xfs_agwb_pass *pass = &round->passes[i];
+
+		written += pass->written;
+		if (pass->stop == ULONG_MAX)
+			continue;
+		stop = min(stop, pass->stop);
+		if (pass->share.kind == XFS_AGWB_SHARE_SLOT)
+			set_bit(pass->share.number, ai->dirty);
+	}
+	VFS_I(ai->ip)->i_mapping->writeback_index =
+		stop == ULONG_MAX ? 0 : stop;
+	again = written && (stop != ULONG_MAX || !round->kupdate);
+	ai->round = NULL;
+	kfree(round);
+	return again;
+}
+
+/**
+ * xfs_agwb_end_round - let nothing of a round be left
+ * @agwb: of the mount
+ * @ai: of an inode that no flusher writes, nor will
+ *
+ * What has not begun is taken back, so that this waits only for what runs: an
+ * inode that memory reclaim evicts has no folios, so its passes have nothing
+ * left to do that needs memory.
+ */
+void xfs_agwb_end_round(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
+{
+	struct xfs_agwb_round *round = ai->round;
+
+	if (!round)
+		return;
+
+	for (unsigned int i = 0; i < round->nr_passes; i++) {
+		struct xfs_agwb_pass *pass = &round->passes[i];
+
+		spin_lock(&pass->worker->lock);
+		if (!list_empty(&pass->list)) {
+			list_del_init(&pass->list);
+			atomic_dec(&round->pending);
+		}
+		spin_unlock(&pass->worker->lock);
+	}
+	wait_event(agwb->waitq, xfs_agwb_round_is_done(round));
+	ai->round = NULL;
+	kfree(round);
+}
+
+static void xfs_agwb_queue_pass(struct xfs_agwb_pass *pass)
+{
+	struct xfs_agwb_worker *worker = pass->worker;
+
+	spin_lock(&worker->lock);
+	list_add_tail(&pass->list, &worker->passes);
+	spin_unlock(&worker->lock);
+	queue_work(worker->agwb->wq, &worker->work);
+}
+
+/*
+ * The slots that have passes in this round: those with hints, and the home of
+ * the inode, whose pass takes what has no hint. A round that does not begin at
+ * the start of the file leaves hints behind it.
+ */
+static u64 xfs_agwb_slots(struct xfs_agwb_inode *ai, unsigned int home)
+{
+	u64 slots = BIT_ULL(home);
+
+	for (unsigned int slot = 0; slot < XFS_AGWB_SLOTS; slot++) {
+		if (!test_bit(slot, ai->dirty))
+			continue;
+		slots |= BIT_ULL(slot);
+		if (!VFS_I(ai->ip)->i_mapping->writeback_index)
+			clear_bit(slot, ai->dirty);
+	}
+	/* hints are looked up after their bits are cleared */
+	smp_mb__after_atomic();
+	return slots;
+}
+
+/* Says who gets which share, and how many workers it takes. */
+struct xfs_agwb_deal {
+	enum xfs_agwb_mode mode;
+	unsigned int nr_passes;
+	unsigned int home;		/* slot of the inode's own AG */
+	unsigned int turn;		/* first worker, where no AG counts */
+	u64 slots;			/* that have a pass */
+};
+
+static void xfs_agwb_make_deal(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
+			       struct xfs_agwb_deal *deal)
+{
+	struct inode	*inode = VFS_I(ai->ip);
+	pgoff_t		stretches;
+
+	deal->home = xfs_agwb_slot(XFS_INO_TO_AGNO(agwb->mp, inode->i_ino));
+	deal->nr_passes = 1;
+	switch (deal->mode) {
+	case XFS_AGWB_AG_HINT:
+		deal->slots = xfs_agwb_slots(ai, deal->home);
+		deal->nr_passes = hweight64(deal->slots);
+		break;
+	case XFS_AGWB_GENERIC:
+		stretches = DIV_ROUND_UP_ULL(i_size_read(inode), SZ_4M);
+		deal->nr_passes = clamp_t(pgoff_t, stretches, 1,
+					  agwb->nr_workers);
+		deal->turn = atomic_inc_return(&agwb->turn);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Returns the number of the worker that is dealt the share. */
+static unsigned int xfs_agwb_deal_share(struct xfs_agwb_deal *deal,
+					unsigned int i,
+					struct xfs_agwb_share *share)
+{
+	unsigned int slot;
+	u64 slots = deal->slots;
+
+	switch (deal->mode) {
+	case XFS_AGWB_AG_HINT:
+		while (i--)
+			slots &= slots - 1;
+		slot = __ffs64(slots);
+		share->number = slot;
+		if (slot != deal->home) {
+			share->kind = XFS_AGWB_SHARE_SLOT;
+		} else {
+			share->kind = XFS_AGWB_SHARE_REST;
+			share->others = deal->slots & ~BIT_ULL(slot);
+		}
+		return slot;
+	case XFS_AGWB_GENERIC:
+		share->kind = XFS_AGWB_SHARE_STRETCHES;
+		share->number = i;
+		share->of = deal->nr_passes;
+		return deal->turn + i;
+	default:
+		share->kind = XFS_AGWB_SHARE_ALL;
+		return deal->home;
+	}
+}
+
+/* Returns false, and does nothing, where there is no memory for a round. */
+static bool xfs_agwb_begin_round(struct xfs_agwb *agwb,
+				 struct xfs_agwb_inode *ai,
+				 enum xfs_agwb_mode mode,
+				 struct writeback_control *wbc)
+{
+	struct xfs_agwb_deal	deal = { .mode = mode };
+	struct xfs_agwb_round	*round;
+
+	xfs_agwb_make_deal(agwb, ai, &deal);
+	round = kzalloc_flex(*round, passes, deal.nr_passes,
+			     GFP_NOWAIT | __GFP_NOWARN);
+	if (!round)
+		return false;
+
+	round->nr_passes = deal.nr_passes;
+	round->ai = ai;
+	round->start = VFS_I(ai->ip)->i_mapping->writeback_index;
+	round->kupdate = wbc->for_kupdate;
+	atomic_set(&round->pending, round->nr_passes);
+	for (unsigned int i = 0; i < round->nr_passes; i++) {
+		struct xfs_agwb_pass	*pass = &round->passes[i];
+		unsigned int		number;
+
+		number = xfs_agwb_deal_share(&deal, i, &pass->share);
+		pass->worker = &agwb->workers[number % agwb->nr_workers];
+		pass->round = round;
+		pass->budget = xfs_agwb_budget(wbc->nr_to_write,
+					       round->nr_passes, i);
+	}
+	ai->round = round;
+	for (unsigned int i = 0; i < round->nr_passes; i++)
+		xfs_agwb_queue_pass(&round->passes[i]);
+	return true;
+}
+
+/**
+ * xfs_agwb_hand_over - have workers write a part of an inode
+ * @ip: inode that the caller is to write
+ * @wbc: what it is to write of it
+ *
+ * A round counts as written when it is dealt. What it finds less than it may
+ * write decides nothing: background and periodic writeback, which alone are
+ * handed over, have no number of pages to reach.
+ *
+ * Return: %true if that is all for this call; %false if the caller writes.
+ */
+bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
+{
+	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
+	struct xfs_agwb_inode	*ai;
+	enum xfs_agwb_mode	mode;
+
+	if (wbc->sync_mode != WB_SYNC_NONE ||
+	    !(wbc->for_background || wbc->for_kupdate))
+		return false;
+	mode = xfs_agwb_mode(agwb, READ_ONCE(ip->i_delayed_blks) ?
+				   XFS_AGWB_DELALLOC : XFS_AGWB_OVERWRITE);
+	if (mode == XFS_AGWB_OFF || XFS_IS_REALTIME_INODE(ip) ||
+	    xfs_agwb_current_worker())
+		return false;
+	if (READ_ONCE(VFS_I(ip)->i_mapping->nrpages) < XFS_AGWB_MIN_PAGES)
+		return false;
+	ai = xfs_agwb_inode(ip);
+	if (!ai)
+		return false;
+
+	if (ai->round) {
+		if (wait_event_timeout(agwb->waitq,
+				       xfs_agwb_round_is_done(ai->round),
+				       XFS_AGWB_PATIENCE)) {
+			if (!xfs_agwb_collect(ai))
+				return false;
+		} else {
+			wbc->nr_to_write = 0;
+			return true;
+		}
+	}
+	if (!xfs_agwb_begin_round(agwb, ai, mode, wbc))
+		return false;
+	wbc->nr_to_write = 0;
+	return true;
+}
+
+/**
+ * xfs_agwb_start_workers - get ready for rounds
+ * @agwb: of a mount, not started
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int xfs_agwb_start_workers(struct xfs_agwb *agwb)
+{
+	unsigned int nr = min(agwb->mp->m_sb.sb_agcount, XFS_AGWB_SLOTS);
+
+	agwb->workers = kvcalloc(nr, sizeof(*agwb->workers), GFP_KERNEL);
+	if (!agwb->workers)
+		return -ENOMEM;
+	agwb->wq = alloc_workqueue("xfs-agwb/%s",
+				   XFS_WQFLAGS(WQ_UNBOUND | WQ_MEM_RECLAIM),
+				   0, agwb->mp->m_super->s_id);
+	if (!agwb->wq) {
+		kvfree(agwb->workers);
+		agwb->workers = NULL;
+		return -ENOMEM;
+	}
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct xfs_agwb_worker *worker = &agwb->workers[i];
+
+		INIT_WORK(&worker->work, xfs_agwb_work);
+		INIT_LIST_HEAD(&worker->passes);
+		spin_lock_init(&worker->lock);
+		worker->agwb = agwb;
+	}
+	agwb->nr_workers = nr;
+	return 0;
+}
+
+/**
+ * xfs_agwb_stop_workers - the end of the workers
+ * @agwb: of a mount whose inodes are all evicted
+ */
+void xfs_agwb_stop_workers(struct xfs_agwb *agwb)
+{
+	if (!agwb->nr_workers)
+		return;
+
+	destroy_workqueue(agwb->wq);
+	kvfree(agwb->workers);
+}

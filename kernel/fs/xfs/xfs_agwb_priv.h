@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * AG-aware writeback: what its files share.
+ */
+#ifndef __XFS_AGWB_PRIV_H__
+#define __XFS_AGWB_PRIV_H__
+
+#include "xfs_agwb.h"
+#include "xfs_agwb_deal.h"
+
+struct xfs_agwb_round;
+
+enum xfs_agwb_mode {
+	XFS_AGWB_OFF,
+	XFS_AGWB_AG_HINT,
+	XFS_AGWB_ROTOR,
+	XFS_AGWB_GENERIC,
+};
+
+/* kinds of writeback: each has its mode */
+enum xfs_agwb_class {
+	XFS_AGWB_OVERWRITE,
+	XFS_AGWB_DELALLOC,
+	XFS_AGWB_NR_CLASSES,
+};
+
+/* folios, counted once each however large they are */
+struct xfs_agwb_counts {
+	u64 predicted[XFS_AGWB_NR_CLASSES];
+	u64 right[XFS_AGWB_NR_CLASSES];
+	u64 wrong[XFS_AGWB_NR_CLASSES];
+	u64 unhinted[XFS_AGWB_NR_CLASSES];
+};
+
+/* what the time is taken that a worker waits for */
+enum xfs_agwb_wait {
+	XFS_AGWB_WAIT_ILOCK,
+	XFS_AGWB_WAIT_AGF,
+	XFS_AGWB_NR_WAITS,
+};
+
+struct xfs_agwb_worker {
+	struct work_struct work;
+	struct xfs_agwb *agwb;
+	spinlock_t lock;		/* passes */
+	struct list_head passes;	/* not begun */
+	pgoff_t reached;		/* end of the last folio that it wrote */
+	atomic64_t nr_passes;
+	atomic64_t scanned;		/* hints looked at */
+	atomic64_t submitted;		/* pages */
+	atomic64_t wait_ns[XFS_AGWB_NR_WAITS];
+};
+
+/* AG-aware writeback of a mount */
+struct xfs_agwb {
+	struct xfs_mount *mp;
+	struct xfs_kobj kobj;
+	struct dentry *dentry;		/* of the counters */
+	enum xfs_agwb_mode mode[XFS_AGWB_NR_CLASSES];
+	struct mutex mode_lock;		/* changes of mode, start of workers */
+	struct mutex lock;		/* inodes; also taken in reclaim */
+
+	/* all below is there from the moment that a mode is not off */
+	struct workqueue_struct *wq;
+	struct xfs_agwb_worker *workers;
+	unsigned int nr_workers;
+	atomic_t turn;			/* of the workers, where no AG counts */
+	wait_queue_head_t waitq;	/* for the end of a round */
+	struct xfs_agwb_counts __percpu *counts;
+	struct shrinker *shrinker;
+	struct list_head inodes;	/* with hints, the oldest first */
+	atomic_long_t nr_entries;	/* of all inodes' hints */
+};
+
+/* AG-aware writeback of an inode */
+struct xfs_agwb_inode {
+	struct xfs_inode *ip;
+	struct xarray hints;		/* see xfs_agwb_deal.h */
+	DECLARE_BITMAP(dirty, XFS_AGWB_SLOTS);	/* slots with hints */
+	xfs_agnumber_t agno;		/* of what was placed last: the guess */
+	struct list_head list;		/* in agwb->inodes; agwb->lock */
+	struct xfs_agwb_round *round;	/* not collected yet; I_SYNC */
+};
+
+/**
+ * xfs_agwb_mode - mode of a kind of writeback
+ * @agwb: of the mount
+ * @class: kind of interest
+ *
+ * Return: the mode. When it is not off, what it needs is there.
+ */
+static inline enum xfs_agwb_mode xfs_agwb_mode(struct xfs_agwb *agwb,
+					       enum xfs_agwb_class class)
+{
+	/* pairs with the release in xfs_agwb_set_mode() */
+	return smp_load_acquire(&agwb->mode[class]);
+}
+
+static inline bool xfs_agwb_is_on(struct xfs_agwb *agwb)
+{
+	return xfs_agwb_mode(agwb, XFS_AGWB_OVERWRITE) ||
+	       xfs_agwb_mode(agwb, XFS_AGWB_DELALLOC);
+}
+
+/* xfs_agwb_hint.c */
+struct xfs_agwb_inode *xfs_agwb_inode(struct xfs_inode *ip);
+void xfs_agwb_drop_all(struct xfs_agwb *agwb);
+unsigned long xfs_agwb_shrink_count(struct shrinker *shrinker,
+				    struct shrink_control *sc);
+unsigned long xfs_agwb_shrink_scan(struct shrinker *shrinker,
+				   struct shrink_control *sc);
+
+/* xfs_agwb_pass.c */
+int xfs_agwb_start_workers(struct xfs_agwb *agwb);
+void xfs_agwb_stop_workers(struct xfs_agwb *agwb);
+struct xfs_agwb_worker *xfs_agwb_current_worker(void);
+void xfs_agwb_end_round(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai);
+
+#endif /* __XFS_AGWB_PRIV_H__ */

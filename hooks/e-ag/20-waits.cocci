@@ -1,5 +1,5 @@
-// How long a worker waits for the inode, when it looks up a mapping or allocates, and for the AGF.
-// places: fs/xfs/xfs_aops.c 1, fs/xfs/libxfs/xfs_bmap.c 2, fs/xfs/libxfs/xfs_alloc.c 2
+// How long a worker waits for the inode, when it looks up a mapping or allocates.
+// places: fs/xfs/xfs_aops.c 1, fs/xfs/libxfs/xfs_bmap.c 2
 
 @@
 @@
@@ -15,16 +15,5 @@ identifier f = {xfs_map_blocks, xfs_bmapi_convert_one_delalloc};
 - xfs_ilock
 + xfs_agwb_ilock
   (...);
-...>
- }
-
-@@
-@@
- xfs_alloc_read_agf(...)
- {
-<...
-- xfs_read_agf
-+ xfs_agwb_read_agf
-  (...)
 ...>
  }

@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs in the guest: everything that may happen to a file while workers write it back by allocation group.
+
+``python -m tests.guest.agwb MODE`` from the repository's folder. MODE is one of XFS's writeback modes, for
+overwrites and for delayed allocation, or ``changing``: all of them, one after the other, all the time.
+Standard library only.
+
+Each case gets a fresh XFS on a labblk device, with eight allocation groups and one file that spans several.
+Flushers are busy all the time. After the case the filesystem is unmounted and checked, then mounted, and every
+byte is compared with what was written. What a page must hold follows from its file, its number and its
+version, as in resize.py; version 0 is a page of zeros.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import itertools
+import mmap
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing import Process
+from pathlib import Path
+
+from tests.guest.resize import PAGE_BYTES, content, finish, shared_words, start, store
+
+MODES = ("off", "ag-hint", "rotor", "generic")
+CLASSES = ("overwrite", "delalloc")
+CHANGING = "changing"
+CHANGE_S = 0.02
+
+NAME = "agwb"
+NODE = f"/dev/{NAME}"
+MOUNT = Path("/tmp/agwb")
+DEVICE = Path("/sys/kernel/config/labblk", NAME)
+SYSFS = Path("/sys/fs/xfs", NAME, "writeback")
+COUNTERS = Path("/sys/kernel/debug/xfs", NAME, "writeback")
+# Submission sleeps a little, so that passes are under way when something else happens.
+ATTRIBUTES = {"size_mib": 512, "queues": 2, "channels": 8, "submit_ns": 50_000}
+GROUPS = 8
+FLUSHING = {
+    "dirty_writeback_centisecs": 5,
+    "dirty_expire_centisecs": 10,
+    "dirty_bytes": 64 << 20,
+    "dirty_background_bytes": 1 << 20,
+}
+
+WRITERS = 4
+# Less than 4 MiB in memory is not worth a worker.
+PAGES = 2048
+SPANNING_PAGES = 20480
+OPERATIONS = 3000
+SETTLE_S = 60
+
+PUNCH_HOLE_KEEP_SIZE = 0x03
+FICLONE = 0x40049409
+FIBMAP = 1
+FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
+# FS_IOC_SHUTDOWN with "flush neither the log nor data".
+SHUTDOWN = 2 << 30 | 4 << 16 | ord("X") << 8 | 125
+WITHOUT_FLUSH = struct.pack("=I", 2)
+CUT_OFF = {errno.EIO, errno.ESHUTDOWN, errno.EROFS}
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class File:
+    """A file and what it must hold; the versions are shared with the processes that write."""
+
+    def __init__(self, number: int, pages: int) -> None:
+        """Name a file of at most so many pages; directories put files into different groups."""
+        self.number = number
+        self.path = MOUNT / f"dir{number}" / "data"
+        self.versions = shared_words(pages)
+        # How many pages it has.
+        self.size = shared_words(1)
+        # A page that cannot be read any more, plus 1.
+        self.lost = shared_words(1)
+
+    @property
+    def most_pages(self) -> int:
+        """Return how many pages it may have."""
+        return len(self.versions)
+
+    def write(self, fd: int, page: int) -> None:
+        """Write the next version of a page."""
+        data = content(self.number, page, self.versions[page] + 1)
+        if os.pwrite(fd, data, page * PAGE_BYTES) != PAGE_BYTES:
+            raise OSError(errno.ENOSPC, "short write")
+        self.versions[page] += 1
+        self.size[0] = max(self.size[0], page + 1)
+
+    def write_all(self) -> None:
+        """Write a version of every page, in order."""
+        self.path.parent.mkdir(exist_ok=True)
+        with self.open() as fd:
+            for page in range(self.most_pages):
+                self.write(fd, page)
+
+    def cut(self, page: int) -> None:
+        """Note that the file ends before a page."""
+        self.zero(page, self.size[0])
+        self.size[0] = page
+
+    def zero(self, first: int, end: int) -> None:
+        """Note that pages hold zeros."""
+        for page in range(first, end):
+            self.versions[page] = 0
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[int]:
+        """Open the file, made if need be, as a descriptor."""
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def compare(self) -> None:
+        """Compare every byte with what was written last."""
+        with self.path.open("rb") as file:
+            for page in range(self.size[0]):
+                if page + 1 == self.lost[0]:
+                    file.seek(PAGE_BYTES, os.SEEK_CUR)
+                    continue
+                data = file.read(PAGE_BYTES)
+                version = self.versions[page]
+                wanted = content(self.number, page, version) if version else bytes(PAGE_BYTES)
+                if data != wanted:
+                    found = struct.unpack("<3Q", data.ljust(24, b"\0")[:24])
+                    fail(f"page {page} of {self.path} is {found}, not version {version}")
+            if file.read(1):
+                fail(f"{self.path} is longer than {self.size[0]} pages")
+
+
+def fail(why: str) -> None:
+    """End the program, with a sentence."""
+    sys.exit(f"agwb: {why}")
+
+
+def check(what: str, result: int) -> None:
+    """End the program when a call of the C library failed."""
+    if result != 0:
+        fail(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def sectors_written() -> int:
+    """Return how many sectors were written to the device."""
+    return int(Path("/sys/block", NAME, "stat").read_text().split()[6])
+
+
+def dirty_pages() -> int:
+    """Return how many pages are dirty or under writeback."""
+    text = Path("/proc/vmstat").read_text()
+    return sum(int(count) for count in re.findall(r"^nr_(?:dirty|writeback) (\d+)$", text, re.MULTILINE))
+
+
+def settle() -> None:
+    """Wait until the flushers have written everything of their own accord."""
+    end = time.monotonic() + SETTLE_S
+    while dirty_pages():
+        if time.monotonic() > end:
+            fail(f"{dirty_pages()} pages are dirty still, and nobody writes them")
+        time.sleep(0.01)
+
+
+def together(work: Callable[[File], None], files: list[File]) -> None:
+    """Do something with each file, in a process each, and wait for all."""
+    finish([start(work, file) for file in files])
+
+
+def overwrite_some(file: File, operations: int = OPERATIONS) -> None:
+    """Overwrite pages at random, by write() and mapped, with an fsync() now and then."""
+    choose = random.Random(file.number)
+    with file.open() as fd, mmap.mmap(fd, file.size[0] * PAGE_BYTES) as mapped:
+        for _ in range(operations):
+            page = choose.randrange(file.size[0])
+            if choose.random() < 0.25:
+                store(mapped, page * PAGE_BYTES, content(file.number, page, file.versions[page] + 1))
+                file.versions[page] += 1
+            else:
+                file.write(fd, page)
+            if choose.random() < 0.001:
+                os.fsync(fd)
+
+
+def append_some(file: File) -> None:
+    """Write a file from its start, in pieces of different sizes, so that folios of all sizes are dirty."""
+    choose = random.Random(file.number)
+    file.path.parent.mkdir(exist_ok=True)
+    with file.open() as fd:
+        page = 0
+        while page < file.most_pages:
+            count = min(choose.choice((1, 2, 16, 64, 256)), file.most_pages - page)
+            data = b"".join(content(file.number, page + i, 1) for i in range(count))
+            os.pwrite(fd, data, page * PAGE_BYTES)
+            for i in range(count):
+                file.versions[page + i] = 1
+            page += count
+            file.size[0] = page
+
+
+def punch_some(file: File) -> None:
+    """Overwrite pages and punch holes."""
+    choose = random.Random(file.number)
+    with file.open() as fd:
+        for _ in range(OPERATIONS):
+            page = choose.randrange(file.size[0])
+            if choose.random() < 0.9:
+                file.write(fd, page)
+                continue
+            end = min(page + choose.choice((1, 3, 64, 512)), file.size[0])
+            offset, length = page * PAGE_BYTES, (end - page) * PAGE_BYTES
+            check(
+                "fallocate",
+                LIBC.fallocate(fd, PUNCH_HOLE_KEEP_SIZE, ctypes.c_long(offset), ctypes.c_long(length)),
+            )
+            file.zero(page, end)
+
+
+def truncate_some(file: File) -> None:
+    """Write pages, and cut the file short while they are being written back."""
+    choose = random.Random(file.number)
+    with file.open() as fd:
+        for _ in range(OPERATIONS):
+            if choose.random() < 0.98:
+                file.write(fd, choose.randrange(file.most_pages))
+                continue
+            page = choose.randrange(file.most_pages)
+            os.ftruncate(fd, page * PAGE_BYTES)
+            if page < file.size[0]:
+                file.cut(page)
+            file.size[0] = page
+
+
+class Case:
+    """One case: a fresh filesystem, and files on it."""
+
+    def __init__(self, mode: str) -> None:
+        """Make the filesystem and mount it."""
+        self.mode = mode
+        self.files = [File(number, PAGES) for number in range(WRITERS)]
+        self.spanning = File(WRITERS, SPANNING_PAGES)
+        self.all = [*self.files, self.spanning]
+        subprocess.run(["mkfs.xfs", "-q", "-f", "-d", f"agcount={GROUPS}", NODE], check=True)
+        self._changer: Process | None = None
+        self.mount()
+
+    def mount(self) -> None:
+        """Mount the filesystem, and switch the mode on."""
+        subprocess.run(["mount", "-t", "xfs", NODE, str(MOUNT)], check=True)
+        if self.mode == CHANGING:
+            self._changer = start(self._change)
+            return
+        for name in CLASSES:
+            (SYSFS / name).write_text(self.mode)
+
+    def _change(self) -> None:
+        """Change modes for ever."""
+        for modes in itertools.cycle(itertools.product(MODES, MODES)):
+            for name, mode in zip(CLASSES, modes, strict=True):
+                (SYSFS / name).write_text(mode)
+            time.sleep(CHANGE_S)
+
+    def unmount(self) -> None:
+        """Unmount the filesystem."""
+        if self._changer:
+            if not self._changer.is_alive():
+                fail("the modes could not be changed, see above")
+            self._changer.kill()
+            self._changer.join()
+            self._changer = None
+        subprocess.run(["umount", str(MOUNT)], check=True)
+
+    def counters(self) -> dict[str, int]:
+        """Return the sums of the counters, by their names; those of a kind have it ahead of their name."""
+        sums: dict[str, int] = {}
+        for line in COUNTERS.read_text().splitlines():
+            head, _, rest = line.partition(": ")
+            words = rest.split()
+            for name, value in zip(words[::2], words[1::2], strict=True):
+                key = name if head.startswith("worker") else f"{head} {name}"
+                sums[key] = sums.get(key, 0) + int(value)
+        return sums
+
+    def fill(self, files: list[File]) -> None:
+        """Write files whole, and to the device."""
+        together(File.write_all, files)
+        os.sync()
+
+    def conclude(self) -> None:
+        """Unmount, check, mount again, compare every byte, and unmount."""
+        self.unmount()
+        subprocess.run(["xfs_repair", "-n", NODE], check=True, stderr=subprocess.DEVNULL)
+        self.mount()
+        for file in self.all:
+            if file.path.exists():
+                file.compare()
+        self.unmount()
+
+
+def overwrite(case: Case) -> None:
+    """Overwrite, also a file that spans groups; predictions of what is mapped are all right."""
+    case.fill(case.all)
+    together(overwrite_some, case.all)
+    settle()
+    counters = case.counters()
+    if case.mode not in ("off", CHANGING) and not counters["submitted"]:
+        fail("no worker has written anything")
+    if case.mode == "ag-hint" and not counters["overwrite right"]:
+        fail("no prediction has come true")
+    if counters.get("overwrite wrong", 0):
+        fail(f"{counters['overwrite wrong']} folios were predicted to be elsewhere than they are")
+
+
+def append(case: Case) -> None:
+    """Write new files."""
+    together(append_some, case.all)
+    settle()
+    counters = case.counters()
+    if case.mode not in ("off", CHANGING) and not counters["submitted"]:
+        fail("no worker has written anything")
+    # Nothing is dirty, so no hint may be left.
+    if counters.get("hints entries", 0):
+        fail(f"{counters['hints entries']} hints outlive their folios")
+
+
+def hole_punch(case: Case) -> None:
+    """Punch holes into files that are being written."""
+    case.fill(case.files)
+    together(punch_some, case.files)
+
+
+def truncate(case: Case) -> None:
+    """Cut files short while they are being written."""
+    case.fill(case.files)
+    together(truncate_some, case.files)
+
+
+def reflink(case: Case) -> None:
+    """Overwrite files whose blocks are shared, original and copy."""
+    case.fill(case.files[:2])
+    for original, copy in zip(case.files[:2], case.files[2:], strict=True):
+        overwrite_some(original, OPERATIONS // 4)
+        copy.path.parent.mkdir(exist_ok=True)
+        with original.open() as source, copy.open() as target:
+            fcntl.ioctl(target, FICLONE, source)
+            # The copy holds what the original did: pages of the original's number.
+            copy.number = original.number
+            copy.versions[:] = original.versions
+            copy.size[0] = original.size[0]
+    together(overwrite_some, case.files)
+
+
+def fill_up(file: File) -> None:
+    """Write pages until there is no space."""
+    file.path.parent.mkdir(exist_ok=True)
+    with file.open() as fd:
+        for page in range(file.most_pages):
+            try:
+                file.write(fd, page)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                # What a short write left of a page is not ours to know.
+                os.ftruncate(fd, file.size[0] * PAGE_BYTES)
+                return
+
+
+def enospc(case: Case) -> None:
+    """Run out of space, with the rest of it taken by a large file, and go on after it is removed."""
+    ballast = MOUNT / "ballast"
+    left = os.statvfs(MOUNT)
+    with ballast.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, left.f_bavail * left.f_frsize - (48 << 20))
+    together(fill_up, case.all)
+    settle()
+    ballast.unlink()
+    together(overwrite_some, [file for file in case.all if file.size[0]])
+
+
+def eio(case: Case) -> None:
+    """Write to a bad block: who asks is told, once for each descriptor, and the other blocks are written."""
+    file = case.files[0]
+    case.fill([file])
+    page = 700
+    with file.open() as fd, file.open() as other:
+        block = struct.unpack("i", fcntl.ioctl(fd, FIBMAP, struct.pack("i", page)))[0]
+        (DEVICE / "bad_blocks").write_text(f"{block * PAGE_BYTES // 512} {PAGE_BYTES // 512}")
+        for number in range(file.most_pages):
+            file.write(fd, number)
+        settle()
+        for descriptor in (fd, other):
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+            else:
+                fail("fsync() does not report that a page was not written")
+            os.fsync(descriptor)
+        # What went along in the same command was not written either.
+        for number in range(file.most_pages):
+            if number != page:
+                file.write(fd, number)
+        os.fsync(fd)
+    file.lost[0] = page + 1
+
+
+def freeze(case: Case) -> None:
+    """Freeze under load: nothing is written while the filesystem is frozen."""
+    case.fill(case.files)
+    processes = [start(overwrite_some, file) for file in case.files]
+    root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
+    for _ in range(5):
+        time.sleep(0.1)
+        fcntl.ioctl(root, FIFREEZE, 0)
+        before = sectors_written()
+        time.sleep(0.1)
+        after = sectors_written()
+        fcntl.ioctl(root, FITHAW, 0)
+        if after != before:
+            fail(f"{after - before} sectors were written to a frozen filesystem")
+    os.close(root)
+    finish(processes)
+
+
+def overwrite_until_cut_off(file: File) -> None:
+    """Overwrite pages until the filesystem is shut down."""
+    try:
+        while True:
+            overwrite_some(file)
+    except OSError as error:
+        if error.errno not in CUT_OFF:
+            raise
+
+
+def shutdown(case: Case) -> None:
+    """Shut the filesystem down under load: what was synced and left alone before is there."""
+    case.fill(case.all)
+    processes = [start(overwrite_until_cut_off, file) for file in case.files]
+    time.sleep(0.5)
+    root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.ioctl(root, SHUTDOWN, WITHOUT_FLUSH)
+    os.close(root)
+    for process in processes:
+        process.join()
+        # A store to a mapped page of a filesystem that is shut down ends in a signal.
+        if process.exitcode not in (0, -7):
+            fail(f"a writer ended with {process.exitcode}")
+    # The log has to be recovered before anything can be checked.
+    case.unmount()
+    case.mount()
+    case.all = [case.spanning]
+
+
+def remount(case: Case) -> None:
+    """Remount read-only with dirty files: nothing is written after that, and all is there."""
+    case.fill(case.files)
+    for _ in range(3):
+        together(overwrite_some, case.files)
+        subprocess.run(["mount", "-o", "remount,ro", str(MOUNT)], check=True)
+        before = sectors_written()
+        for file in case.files:
+            file.compare()
+        if sectors_written() != before:
+            fail("sectors were written to a read-only filesystem")
+        subprocess.run(["mount", "-o", "remount,rw", str(MOUNT)], check=True)
+
+
+CASES = (overwrite, append, hole_punch, truncate, reflink, enospc, eio, freeze, shutdown, remount)
+
+
+def main(mode: str) -> None:
+    """Run every case in a mode, and tell when each is done."""
+    for name, value in FLUSHING.items():
+        Path("/proc/sys/vm", name).write_text(str(value))
+    MOUNT.mkdir()
+    for run in CASES:
+        DEVICE.mkdir()
+        for name, value in ATTRIBUTES.items():
+            (DEVICE / name).write_text(str(value))
+        (DEVICE / "power").write_text("1")
+        case = Case(mode)
+        run(case)
+        case.conclude()
+        DEVICE.rmdir()
+        print(f"{run.__name__}: as it should be", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

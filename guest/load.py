@@ -299,6 +299,13 @@ def prepare(script: str, mount: Path, said: Path) -> int:
     return process.pid
 
 
+def save_ag_counters(output: Path, debugfs: Path = Path("/sys/kernel/debug")) -> None:
+    """Save what XFS's AG-aware writeback has counted, where there is any, in the file ``output``."""
+    counted = "".join(path.read_text() for path in sorted(debugfs.glob("xfs/*/writeback")))
+    if counted:
+        output.write_text(counted, encoding="utf-8")
+
+
 def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[Path]) -> dict[str, Any]:
     """Do one run and return what was read during it."""
     settings = {}
@@ -329,6 +336,7 @@ def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[P
     os.sync()
     sync_s = time.monotonic() - begin
     sampler.sample()
+    save_ag_counters(results / f"{run['name']}.writeback.txt")
     if group is not None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGTERM)

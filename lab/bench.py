@@ -28,7 +28,7 @@ from lab.lock import exclusive
 from lab.measure import Raw, RawRun, figures
 from lab.paths import REPO, cache_dir
 from lab.progress import duration
-from lab.published import Affinity, Filesystem, Layout, Variant
+from lab.published import Affinity, AgMode, Filesystem, Layout, Variant
 from lab.results import Key, Measured
 from lab.scenario import Limit, Scenario, Window
 from lab.source import Source
@@ -44,6 +44,10 @@ RUN_ESTIMATE_S = 0.8
 SYNC_ESTIMATE_MIB_S = 250.0
 FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
+# There is a place for it in sysfs only once the filesystem is mounted.
+AG_MODE_SCRIPT = """
+for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV)/writeback/$kind; done
+"""
 # Two BDIs bound anything only where both of them get work.
 MIN_SHARE = 0.1
 
@@ -85,6 +89,7 @@ class Setting:
     contexts: int | None
     affinity: Affinity | None = None
     workers: int | None = None
+    ag_mode: AgMode | None = None
     layout: Layout = "as-made"
 
     @property
@@ -98,7 +103,12 @@ class Setting:
     def label(self) -> str:
         """Name the setting in words."""
         return report.setting_name(
-            self.variant, self.contexts, self.affinity, self.layout, workers=self.workers
+            self.variant,
+            self.contexts,
+            self.affinity,
+            self.layout,
+            workers=self.workers,
+            ag_mode=self.ag_mode,
         )
 
     @property
@@ -107,7 +117,13 @@ class Setting:
         kernel = f"parallel{self.contexts}" if self.variant == "parallel" else self.variant
         layout = self.layout if self.layout != "as-made" else None
         workers = f"workers{self.workers}" if self.workers else None
-        return "-".join(part for part in (kernel, self.affinity, workers, layout) if part)
+        mode = f"mode-{self.ag_mode}" if self.ag_mode else None
+        return "-".join(part for part in (kernel, self.affinity, workers, mode, layout) if part)
+
+    @property
+    def mounted(self) -> str:
+        """Return the shell script that sets what can be set on a mounted filesystem only."""
+        return AG_MODE_SCRIPT.format(mode=self.ag_mode) if self.ag_mode else ""
 
 
 @dataclass(frozen=True)
@@ -297,13 +313,15 @@ def _settings(chosen: Scenario) -> list[Setting]:
     """List the settings in the order of a round; those that differ by layout only are neighbours."""
     found = [Setting("stock", 1)]
     crews: list[int | None] = [*chosen.workers]
+    modes: list[AgMode | None] = [*chosen.ag_modes]
     for contexts in chosen.contexts:
         # With one context there is nothing to choose.
         tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
         found += [
-            Setting("parallel", contexts, affinity, workers)
+            Setting("parallel", contexts, affinity, workers, mode)
             for affinity in tried or [None]
             for workers in crews or [None]
+            for mode in modes or [None]
         ]
     if "two_bdi" in chosen.bounds:
         found.append(Setting("two_bdi", None))
@@ -459,6 +477,7 @@ def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path)
         contexts=None if direct else setting.contexts,
         affinity=setting.affinity,
         workers=setting.workers,
+        ag_mode=setting.ag_mode,
         layout=setting.layout,
         dirty_limit_mib=None if direct else int(run.name.removeprefix("limit-")),
     )
@@ -488,7 +507,7 @@ def _write_plan(where: Path, boot: Boot, session: _Session) -> None:
         "inodes": None if boot.setting.layout == "as-made" else boot.setting.layout,
         "modulus": chosen.files.modulus if chosen.files else None,
         "layout_job": layout,
-        "prepare": chosen.prepare,
+        "prepare": boot.setting.mounted + (chosen.prepare or "") or None,
         "spread": boot.setting.variant == "two_bdi",
         "runs": runs,
     }

@@ -138,7 +138,11 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
     contexts: int | Literal["best", "worst"] = "worst" if row.kind == "extents" else "best"
     if len(row.contexts) == 1:
         contexts = row.contexts[0]
-    new = _pick(place, row.kind, Pick(contexts=contexts, affinity=row.affinity, layout=row.layout))
+    new = _pick(
+        place,
+        row.kind,
+        Pick(contexts=contexts, affinity=row.affinity, ag_mode=row.ag_mode, layout=row.layout),
+    )
     published = _published_gain(row)
     measured = _measured_gain(row.kind, base, new)
     return Comparison(
@@ -211,7 +215,9 @@ def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
             found = {
                 cell.contexts or 0: cell
                 for cell in parallel
-                if cell.layout == layout and (cell.affinity == affinity or cell.contexts == 1)
+                if cell.layout == layout
+                and cell.ag_mode == row.ag_mode
+                and (cell.affinity == affinity or cell.contexts == 1)
             }
             own = told if affinity == row.affinity and layout == row.layout else {}
             points = []
@@ -266,6 +272,7 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
         and (pick.contexts in ("best", "worst") or cell.contexts == pick.contexts)
         and (cell.affinity == pick.affinity or cell.contexts == 1)
         and (cell.workers == pick.workers or cell.variant == "stock")
+        and (cell.ag_mode == pick.ag_mode or cell.variant == "stock")
         and (value := figure(cell, kind)) is not None
     ]
     if not found:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Variant = Literal["stock", "parallel", "two_bdi", "direct"]
 Filesystem = Literal["xfs", "ext4", "f2fs"]
 Affinity = Literal["fs", "ino", "rotor", "least-loaded"]
+AgMode = Literal["off", "ag-hint", "rotor", "generic"]
 Layout = Literal["as-made", "even", "skewed"]
 Kind = Literal["throughput", "seconds", "latency", "extents"]
 
@@ -25,8 +26,8 @@ class Published(Strict):
 
     Without ``contexts`` the base is the unmodified kernel and ``new`` one number, of a number of contexts
     that was not published. With ``contexts`` the base is one context, and ``new`` has a number for each.
-    ``affinity`` and ``layout`` say which of ours is meant where a scenario tries several. Units are the
-    publication's own.
+    ``affinity``, ``ag_mode`` and ``layout`` say which of ours is meant where a scenario tries several. Units
+    are the publication's own.
     """
 
     id: Annotated[str, Field(pattern=r"^T[1-6]$")]
@@ -38,6 +39,7 @@ class Published(Strict):
     new: float | list[float]
     contexts: list[Annotated[int, Field(ge=1)]] = []
     affinity: Affinity | None = None
+    ag_mode: AgMode | None = None
     layout: Layout = "as-made"
 
     @model_validator(mode="after")
@@ -57,13 +59,14 @@ class Published(Strict):
 class Pick(Strict):
     """Chooses a cell of a result; ``best`` and ``worst`` are over every number of contexts.
 
-    ``workers`` None: the cell that was measured with the kernel's own default.
+    ``workers`` or ``ag_mode`` None: the cell that was measured with the kernel's own default.
     """
 
     variant: Literal["stock", "parallel"] = "parallel"
     contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst"] = 1
     affinity: Affinity | None = None
     workers: int | None = None
+    ag_mode: AgMode | None = None
     layout: Layout = "as-made"
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from lab.measure import Spread
+from lab.published import AgMode
 from lab.results import Cell
 
+AG_MODES = get_args(AgMode)
 # Wide enough for the table where there is no terminal to ask.
 PLAIN_WIDTH = 140
 WIDEST = 1000
@@ -47,7 +50,13 @@ def terminal() -> Console:
 
 
 def setting_name(
-    variant: str, contexts: int | None, affinity: str | None, layout: str, *, workers: int | None = None
+    variant: str,
+    contexts: int | None,
+    affinity: str | None,
+    layout: str,
+    *,
+    workers: int | None = None,
+    ag_mode: str | None = None,
 ) -> str:
     """Name a setting in words; what is as usual is left out."""
     if variant == "parallel":
@@ -55,12 +64,21 @@ def setting_name(
     else:
         name = {"stock": "stock", "two_bdi": "two BDIs", "direct": "direct I/O"}[variant]
     crew = f"{workers} worker{'s' if workers != 1 else ''}" if workers else None
-    return ", ".join(part for part in (name, affinity, crew, layout if layout != "as-made" else None) if part)
+    mode = f"mode {ag_mode}" if ag_mode else None
+    place = layout if layout != "as-made" else None
+    return ", ".join(part for part in (name, affinity, crew, mode, place) if part)
 
 
 def cell_name(cell: Cell) -> str:
     """Name the setting of a cell in words."""
-    return setting_name(cell.variant, cell.contexts, cell.affinity, cell.layout, workers=cell.workers)
+    return setting_name(
+        cell.variant,
+        cell.contexts,
+        cell.affinity,
+        cell.layout,
+        workers=cell.workers,
+        ag_mode=cell.ag_mode,
+    )
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
@@ -81,6 +99,7 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
             cell.affinity or "",
             cell.contexts or 0,
             cell.workers or 0,
+            AG_MODES.index(cell.ag_mode) if cell.ag_mode else 0,
         ),
     )
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from lab.measure import Figures, Raw, Spread, ratio, spread
 from lab.paths import REPO
-from lab.published import Affinity, Layout, Variant
+from lab.published import Affinity, AgMode, Layout, Variant
 
 RESULTS = REPO / "results"
 
@@ -24,9 +24,9 @@ class Cell(BaseModel):
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
     stock itself. ``contexts`` is None for the bounds and 1 for stock, which has one flusher.
-    ``affinity`` and ``workers`` are None where the kernel's own default was left alone, ``dirty_limit_mib``
-    for direct I/O. Ratios are of medians in the same result; their spreads are of the ratios round by round.
-    A figure that could not be had is None. docs/results.md explains each.
+    ``affinity``, ``workers`` and ``ag_mode`` are None where the kernel's own default was left alone,
+    ``dirty_limit_mib`` for direct I/O. Ratios are of medians in the same result; their spreads are of the
+    ratios round by round. A figure that could not be had is None. docs/results.md explains each.
     """
 
     scenario: str
@@ -37,6 +37,7 @@ class Cell(BaseModel):
     contexts: int | None
     affinity: Affinity | None = None
     workers: int | None = None
+    ag_mode: AgMode | None = None
     layout: Layout = "as-made"
     dirty_limit_mib: int | None
     runs: int
@@ -73,6 +74,7 @@ class Key(BaseModel, frozen=True):
     dirty_limit_mib: int | None
     affinity: Affinity | None = None
     workers: int | None = None
+    ag_mode: AgMode | None = None
     layout: Layout = "as-made"
 
 
@@ -100,7 +102,13 @@ def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
 def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[float | None]]) -> Cell:
     def base(variant: Variant, contexts: int | None) -> list[float | None]:
         limit = None if variant == "direct" else key.dirty_limit_mib
-        change = {"variant": variant, "contexts": contexts, "affinity": None, "workers": None}
+        change = {
+            "variant": variant,
+            "contexts": contexts,
+            "affinity": None,
+            "workers": None,
+            "ag_mode": None,
+        }
         return rates.get(key.model_copy(update=change | {"dirty_limit_mib": limit}), [])
 
     rate = spread(rates[key])
@@ -121,6 +129,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         contexts=key.contexts,
         affinity=key.affinity,
         workers=key.workers,
+        ag_mode=key.ag_mode,
         layout=key.layout,
         dirty_limit_mib=key.dirty_limit_mib,
         runs=len(runs),

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from lab.errors import LabError, unknown_name
 from lab.paths import REPO
-from lab.published import Affinity, Bar, Filesystem, Layout, Published, Strict
+from lab.published import Affinity, AgMode, Bar, Filesystem, Layout, Published, Strict
 
 SCENARIOS = REPO / "scenarios"
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
@@ -89,10 +89,11 @@ class Scenario(Strict):
     ``files`` is None for a job that lays out its own files; then every dirty limit gets a fresh filesystem,
     because what the first limit wrote would be the second one's starting point; so it does with empty files.
     ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1, ``workers``
-    values of ``wb_workers`` to try with each; none of them: the kernel's own default. ``mkfs`` has further
-    arguments of a filesystem's mkfs. ``prepare`` is a shell script that runs in the filesystem before every
-    fio run; what it leaves running in the background gets a SIGTERM after that run. ``published`` and
-    ``bars`` are what ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
+    values of ``wb_workers`` to try with each, ``ag_modes`` modes of XFS's AG-aware writeback, for
+    overwrites and delayed allocation alike; none of them: the kernel's own default. ``mkfs`` has further
+    arguments of a filesystem's mkfs. ``prepare`` is a shell script that runs in the filesystem before
+    every fio run; what it leaves running in the background gets a SIGTERM after that run. ``published``
+    and ``bars`` are what ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
     """
 
     name: Name
@@ -102,6 +103,7 @@ class Scenario(Strict):
     contexts: list[Annotated[int, Field(ge=1, le=64)]] = Field(min_length=1)
     affinities: list[Affinity] = Field(default_factory=list)
     workers: list[Annotated[int, Field(ge=1, le=8)]] = Field(default_factory=list)
+    ag_modes: list[AgMode] = Field(default_factory=list)
     bounds: list[Bound] = Field(default_factory=list)
     repetitions: int = Field(ge=1)
     limits: list[Limit] = Field(min_length=1)
@@ -135,6 +137,7 @@ class Scenario(Strict):
             ("contexts", self.contexts),
             ("affinities", self.affinities),
             ("workers", self.workers),
+            ("ag_modes", self.ag_modes),
             ("layouts", self.layouts),
             ("limits", mib),
         ):
@@ -142,6 +145,8 @@ class Scenario(Strict):
                 raise ValueError(f"{what}: each value once, got {values}")
         if "two_bdi" in self.bounds and self.layouts != ["as-made"]:
             raise ValueError("bounds: two_bdi has two filesystems, whose inode numbers share no layout")
+        if self.ag_modes and self.filesystems != ["xfs"]:
+            raise ValueError("ag_modes are XFS's: the only filesystem has to be xfs")
         return self
 
     @model_validator(mode="after")
@@ -150,6 +155,7 @@ class Scenario(Strict):
             if row.fs not in self.filesystems:
                 raise ValueError(f"published {row.id}: {row.fs} is none of the scenario's filesystems")
             self._check_setting(f"published {row.id}", row.affinity, row.layout)
+            self._check_ag_mode(f"published {row.id}", row.ag_mode)
         for bar in self.bars:
             for pick in (bar.cell, bar.of):
                 has_choice = pick.variant == "parallel" and pick.contexts != 1
@@ -160,7 +166,14 @@ class Scenario(Strict):
                     raise ValueError(
                         f"bar {bar.claim!r}: workers {pick.workers} is none of the scenario's, {self.workers}"
                     )
+                if pick.variant == "parallel":
+                    self._check_ag_mode(f"bar {bar.claim!r}", pick.ag_mode)
         return self
+
+    def _check_ag_mode(self, what: str, mode: AgMode | None) -> None:
+        known: list[AgMode | None] = [*self.ag_modes]
+        if mode not in (known or [None]):
+            raise ValueError(f"{what}: ag_mode {mode} is none of the scenario's, {self.ag_modes}")
 
     def _check_setting(self, what: str, affinity: Affinity | None, layout: Layout) -> None:
         known: list[Affinity | None] = [*self.affinities]

@@ -153,6 +153,36 @@ def test_every_number_of_workers_is_tried_with_every_number_of_contexts() -> Non
     assert len({boot.folder for boot in boots}) == 5
 
 
+def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: bench.Kernels) -> None:
+    runner = FakeGuest()
+    chosen = _scenario(
+        filesystems=["xfs"],
+        contexts=[1, 2],
+        ag_modes=["off", "ag-hint"],
+        prepare="touch prepared",
+        bounds=[],
+        repetitions=1,
+        limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
+    )
+    boots = bench.schedule(chosen)
+    assert [boot.setting.label for boot in boots] == [
+        "stock",
+        "1 context, mode off",
+        "1 context, mode ag-hint",
+        "2 contexts, mode off",
+        "2 contexts, mode ag-hint",
+    ]
+    assert len({boot.folder for boot in boots}) == 5
+    _, cells, _ = _measure(chosen, kernels, runner, tmp_path)
+    stock, off, hint, *_ = [call["plan"]["prepare"] for call in runner.calls]
+    assert stock == "touch prepared"
+    assert "echo off > /sys/fs/xfs/" in off
+    assert "echo ag-hint > /sys/fs/xfs/" in hint
+    assert hint.endswith("touch prepared")
+    assert [cell["ag_mode"] for cell in cells] == [None, "off", "ag-hint", "off", "ag-hint"]
+    assert all(cell["ratio_to_stock"] for cell in cells)
+
+
 def test_empty_files_get_a_fresh_filesystem_per_limit() -> None:
     files = {"names": ["a"], "size_mib": 4, "empty": True}
     assert all(len(boot.limits) == 1 for boot in bench.schedule(_scenario(files=files)))
@@ -160,7 +190,7 @@ def test_empty_files_get_a_fresh_filesystem_per_limit() -> None:
 
 def test_the_published_claims_fit_their_budget() -> None:
     boots = [boot for name in published_table.known([]) for boot in bench.schedule(scenario.load(name))]
-    assert sum(boot.estimate_s for boot in boots) <= 45 * 60
+    assert sum(boot.estimate_s for boot in boots) <= 50 * 60
 
 
 def test_headline_fits_its_budget() -> None:

@@ -157,6 +157,25 @@ def test_bars_tell_numbers_of_workers_apart() -> None:
     assert (found.measured, found.settings) == (4, "1 context, 4 workers / 1 context, 1 worker")
 
 
+def test_modes_of_ag_aware_writeback_are_told_apart() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100]),
+        *samples.measured("parallel", 1, 128, [110], ag_mode="rotor"),
+        *samples.measured("parallel", 1, 128, [400], ag_mode="ag-hint"),
+        *samples.measured("parallel", 4, 128, [300], ag_mode="ag-hint"),
+    ]
+    bar = {
+        "claim": "b",
+        "kind": "throughput",
+        "cell": {"contexts": "best", "ag_mode": "ag-hint"},
+        "of": {"variant": "stock"},
+        "at_least": 3,
+    }
+    chosen = _scenario(contexts=[1, 4], ag_modes=["rotor", "ag-hint"], bars=[bar])
+    [found] = comparison.clear(chosen, results.cells("s", runs))
+    assert (found.measured, found.settings) == (4, "1 context, mode ag-hint / stock")
+
+
 def test_a_bar_without_its_cell() -> None:
     found = _cleared({"contexts": 8}, {"variant": "stock"}, _rates(100), at_least=1)
     assert (found.measured, found.met, found.settings) == (None, None, "not measured / stock")

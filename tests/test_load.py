@@ -154,3 +154,13 @@ def test_refuses_to_run_outside_a_guest(given: dict[str, str]) -> None:
     )
     assert done.returncode == 2
     assert "it changes sysctls" in done.stderr
+
+
+def test_ag_counters_are_saved_where_there_are_any(tmp_path: Path) -> None:
+    output = tmp_path / "limit-128.writeback.txt"
+    load.save_ag_counters(output, tmp_path)
+    assert not output.exists()
+    (tmp_path / "xfs" / "nullb0").mkdir(parents=True)
+    (tmp_path / "xfs" / "nullb0" / "writeback").write_text("overwrite: predicted 1\n")
+    load.save_ag_counters(output, tmp_path)
+    assert output.read_text() == "overwrite: predicted 1\n"

@@ -106,6 +106,8 @@ def test_published_numbers_and_bars() -> None:
         ("repetitions = 1", 'repetitions = 1\nbounds = ["two_bdi"]', "two_bdi has two filesystems"),
         ('"d0/a"', '"../a"', "files.names.0"),
         ('"ino", "fs"', '"ino", "ino"', "affinities: each value once"),
+        ("repetitions = 1", 'repetitions = 1\nag_modes = ["on"]', "ag_modes.0"),
+        ("repetitions = 1", 'repetitions = 1\nag_modes = ["off"]', "published T2: ag_mode None is none"),
     ],
 )
 def test_wrong_claims_name_what_is_wrong(before: str, after: str, words: str) -> None:
@@ -126,6 +128,7 @@ def test_every_published_number_is_in_a_scenario() -> None:
         ("T3", "f2fs", "latency"),
         ("T3", "f2fs", "extents"),
         ("T3", "xfs", "extents"),
+        ("T4", "xfs", "throughput"),
         ("T6", "xfs", "seconds"),
     }
 

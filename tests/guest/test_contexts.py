@@ -45,7 +45,14 @@ def run(
 
 
 def test_kunit(debug_kernel: Kernel) -> None:
-    suites = ["bdi_writeback_ctx", "bdi_wb_affinity", "bdi_wb_workers", "labblk_media", "labblk_timing", "xfs_agwb"]
+    suites = [
+        "bdi_writeback_ctx",
+        "bdi_wb_affinity",
+        "bdi_wb_workers",
+        "labblk_media",
+        "labblk_timing",
+        "xfs_agwb",
+    ]
     files = " ".join(f"/sys/kernel/debug/kunit/{suite}/results" for suite in suites)
     report = run(debug_kernel, f"cat {files}", fs="none")
     assert "not ok" not in report, report

@@ -45,7 +45,7 @@ static int xfs_agwb_start(struct xfs_agwb *agwb)
 	agwb->counts = alloc_percpu(struct xfs_agwb_counts);
 	if (!agwb->counts)
 		return -ENOMEM;
-	agwb->shrinker = shrinker_alloc(SHRINKER_NONSLAB, "xfs-agwb:%s",
+	agwb->shrinker = shrinker_alloc(0, "xfs-agwb:%s",
 					agwb->mp->m_super->s_id);
 	if (!agwb->shrinker)
 		goto out_free_counts;

@@ -147,10 +147,10 @@ static xfs_agnumber_t xfs_agwb_agno(struct xfs_mount *mp,
 /* The shrinker finds the inodes that have hints in the order of their age. */
 static void xfs_agwb_list(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
 {
-	if (!list_empty_careful(&ai->list))
+	/* the caller may be one that must not wait; the next write lists it */
+	if (!list_empty_careful(&ai->list) || !mutex_trylock(&agwb->lock))
 		return;
 
-	mutex_lock(&agwb->lock);
 	if (list_empty(&ai->list))
 		list_add_tail(&ai->list, &agwb->inodes);
 	mutex_unlock(&agwb->lock);

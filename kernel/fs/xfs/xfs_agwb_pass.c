@@ -32,7 +32,7 @@
 /* pages in memory that make a file worth a round: a flusher's least piece */
 #define XFS_AGWB_MIN_PAGES	(SZ_4M / PAGE_SIZE)
 
-/* how long a flusher waits for a round before it goes to other inodes */
+/* how long a flusher waits for any round before it goes to other inodes */
 #define XFS_AGWB_PATIENCE	(HZ / 10)
 
 /* what a worker does of a round */
@@ -123,8 +123,10 @@ static void xfs_agwb_work(struct work_struct *work)
 
 		xfs_agwb_run_pass(worker, pass);
 		/* after the last pass the round may be gone */
-		if (atomic_dec_and_test(&round->pending))
+		if (atomic_dec_and_test(&round->pending)) {
+			atomic_inc(&agwb->nr_ended);
 			wake_up_all(&agwb->waitq);
+		}
 		cond_resched();
 	}
 }
@@ -190,6 +192,24 @@ static bool xfs_agwb_round_is_done(struct xfs_agwb_round *round)
 {
 	/* what the passes left in the round is read after this */
 	return !atomic_read_acquire(&round->pending);
+}
+
+/*
+ * Waits for a round of an inode, but not while another one has ended that the
+ * flusher may find at the next inode. For each round that ends it passes by an
+ * inode once, so it does not spin. Returns whether the round is done.
+ */
+static bool xfs_agwb_await(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
+{
+	int nr_ended = atomic_read(&agwb->nr_ended);
+
+	if (nr_ended == ai->seen_ended)
+		wait_event_timeout(agwb->waitq,
+				   xfs_agwb_round_is_done(ai->round) ||
+				   atomic_read(&agwb->nr_ended) != nr_ended,
+				   XFS_AGWB_PATIENCE);
+	ai->seen_ended = nr_ended;
+	return xfs_agwb_round_is_done(ai->round);
 }
 
 /*
@@ -418,17 +438,12 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	if (!ai)
 		return false;
 
-	if (ai->round) {
-		if (wait_event_timeout(agwb->waitq,
-				       xfs_agwb_round_is_done(ai->round),
-				       XFS_AGWB_PATIENCE)) {
-			if (!xfs_agwb_collect(ai))
-				return false;
-		} else {
-			wbc->nr_to_write = 0;
-			return true;
-		}
+	if (ai->round && !xfs_agwb_await(agwb, ai)) {
+		wbc->nr_to_write = 0;
+		return true;
 	}
+	if (ai->round && !xfs_agwb_collect(ai))
+		return false;
 	if (!xfs_agwb_begin_round(agwb, ai, mode, wbc))
 		return false;
 	wbc->nr_to_write = 0;

@@ -66,6 +66,7 @@ struct xfs_agwb {
 	unsigned int nr_workers;
 	atomic_t turn;			/* of the workers, where no AG counts */
 	wait_queue_head_t waitq;	/* for the end of a round */
+	atomic_t nr_ended;		/* rounds, ever */
 	struct xfs_agwb_counts __percpu *counts;
 	struct shrinker *shrinker;
 	struct list_head inodes;	/* with hints, the oldest first */
@@ -80,6 +81,7 @@ struct xfs_agwb_inode {
 	xfs_agnumber_t agno;		/* of what was placed last: the guess */
 	struct list_head list;		/* in agwb->inodes; agwb->lock */
 	struct xfs_agwb_round *round;	/* not collected yet; I_SYNC */
+	int seen_ended;			/* nr_ended at the last look; I_SYNC */
 };
 
 /**

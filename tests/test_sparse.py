@@ -17,12 +17,19 @@ TOUCHED = [
     "fs/f2fs/data.o",
     "fs/f2fs/super.o",
     "fs/fs-writeback.o",
+    "fs/xfs/libxfs/xfs_alloc.o",
+    "fs/xfs/libxfs/xfs_bmap.o",
+    "fs/xfs/xfs_aops.o",
+    "fs/xfs/xfs_iomap.o",
+    "fs/xfs/xfs_iops.o",
     "fs/xfs/xfs_super.o",
+    "fs/xfs/xfs_sysfs.o",
     "mm/backing-dev.o",
     "mm/page-writeback.o",
 ]
 LABBLK = [f"drivers/block/labblk/{name}.o" for name in ("configfs", "main", "media", "timing")]
-OURS = ["mm/bdi-wb-affinity.o", "mm/bdi-writeback-ctx.o", *LABBLK]
+AGWB = [f"fs/xfs/xfs_agwb_{name}.o" for name in ("hint", "pass", "sysfs")]
+OURS = ["mm/bdi-wb-affinity.o", "mm/bdi-writeback-ctx.o", *LABBLK, *AGWB]
 
 
 def test_no_new_warning(stock_kernel: Kernel, parallel_kernel: Kernel, kernel_source: Source) -> None:

@@ -47,6 +47,8 @@ WITH_BLOCK = [
     "fs/ext4/wb_affinity.o",
     "fs/f2fs/data.o",
     "fs/f2fs/super.o",
+    *(f"fs/xfs/xfs_agwb_{name}.o" for name in ("hint", "pass", "sysfs")),
+    "fs/xfs/xfs_aops.o",
     "fs/xfs/xfs_super.o",
     "fs/xfs/xfs_wb_affinity.o",
 ]

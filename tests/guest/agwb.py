@@ -242,6 +242,14 @@ def truncate_some(file: File) -> None:
             file.size[0] = page
 
 
+def write_and_remove(file: File) -> None:
+    """Write a file and remove it while it is being written back, several times."""
+    for _ in range(8):
+        file.write_all()
+        file.path.unlink()
+        file.cut(0)
+
+
 class Case:
     """One case: a fresh filesystem, and files on it."""
 
@@ -344,6 +352,14 @@ def truncate(case: Case) -> None:
     """Cut files short while they are being written."""
     case.fill(case.files)
     together(truncate_some, case.files)
+
+
+def unlink(case: Case) -> None:
+    """Remove files while they are being written: nobody may write an inode that is gone."""
+    together(write_and_remove, case.files)
+    settle()
+    if case.counters().get("hints entries", 0):
+        fail("hints outlive their files")
 
 
 def reflink(case: Case) -> None:
@@ -477,7 +493,7 @@ def remount(case: Case) -> None:
         subprocess.run(["mount", "-o", "remount,rw", str(MOUNT)], check=True)
 
 
-CASES = (overwrite, append, hole_punch, truncate, reflink, enospc, eio, freeze, shutdown, remount)
+CASES = (overwrite, append, hole_punch, truncate, unlink, reflink, enospc, eio, freeze, shutdown, remount)
 
 
 def main(mode: str) -> None:

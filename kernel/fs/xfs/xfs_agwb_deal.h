@@ -13,6 +13,7 @@
 #include <linux/minmax.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/xarray.h>
 
 /* AGs that a hint can tell apart; further ones share these slots */
@@ -111,6 +112,8 @@ static inline void *xfs_agwb_cut_entry(const void *entry, pgoff_t index)
  * @hints: hints of an inode
  * @index: where to begin; set to the index of the folio
  *
+ * May sleep: a pass may have to look at very many.
+ *
  * Return: its hint, or 0 if there is none from @index on.
  */
 static inline u8 xfs_agwb_next_hint(struct xarray *hints, pgoff_t *index)
@@ -119,6 +122,7 @@ static inline u8 xfs_agwb_next_hint(struct xarray *hints, pgoff_t *index)
 	pgoff_t begin = *index;
 	void *entry;
 
+	cond_resched();
 	for (entry = xa_find(hints, &key, ULONG_MAX, XA_PRESENT); entry;
 	     entry = xa_find_after(hints, &key, ULONG_MAX, XA_PRESENT)) {
 		pgoff_t first = key * XFS_AGWB_HINTS_PER_ENTRY;

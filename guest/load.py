@@ -29,6 +29,8 @@ CHUNK_BYTES = 4 * MIB
 MAX_FILES = 64
 # Inode numbers come in order, with gaps: a fitting one comes within a few times the modulus.
 INODE_TRIES = 16
+# What the names of kworkers have that flush: flushers, and the workers of XFS's AG-aware writeback.
+FLUSHERS = ("flush-", "xfs-agwb/")
 
 
 class Run(TypedDict):
@@ -104,7 +106,7 @@ class Sampler:
                 if not comm.startswith("kworker/"):
                     self._others.add(pid)
                     continue
-                found[pid] = ["flush-" in comm, cpu_ns(self.proc / pid / "schedstat")]
+                found[pid] = [any(name in comm for name in FLUSHERS), cpu_ns(self.proc / pid / "schedstat")]
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended between the listing and the reading
         return found

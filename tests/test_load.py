@@ -44,6 +44,7 @@ def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
     proc = tmp_path / "proc"
     _task(proc, 7, "kworker/u9:2+flush-252:0", 500)
     _task(proc, 8, "kworker/0:1-events", 30)
+    _task(proc, 6, "kworker/u9:1+xfs-agwb/nullb0", 20)
     _task(proc, 9, "fio", 99)
     (proc / "vmstat").write_text("nr_dirty 5\nnr_writeback 1\n")
     stat = tmp_path / "stat"
@@ -51,7 +52,7 @@ def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
     sampler = load.Sampler([stat], proc)
     sampler.sample()
     [sample] = sampler.samples
-    assert sample["kworkers"] == {"7": [True, 500], "8": [False, 30]}
+    assert sample["kworkers"] == {"6": [True, 20], "7": [True, 500], "8": [False, 30]}
     assert (sample["sectors"], sample["dirty"], sample["writeback"]) == ([77], 5, 1)
 
 

@@ -45,8 +45,10 @@ DEVICE = Path("/sys/kernel/config/labblk", NAME)
 SYSFS = Path("/sys/fs/xfs", NAME, "writeback")
 COUNTERS = Path("/sys/kernel/debug/xfs", NAME, "writeback")
 # Submission sleeps a little, so that passes are under way when something else happens.
-ATTRIBUTES = {"size_mib": 512, "queues": 2, "channels": 8, "submit_ns": 50_000}
+ATTRIBUTES = {"size_mib": 192, "queues": 2, "channels": 8, "submit_ns": 50_000}
 GROUPS = 8
+# mkfs.xfs makes a filesystem this small for xfstests only, which it knows by these.
+SMALL = {"TEST_DIR": "1", "TEST_DEV": "1", "QA_CHECK_FS": "1"}
 FLUSHING = {
     "dirty_writeback_centisecs": 5,
     "dirty_expire_centisecs": 10,
@@ -56,9 +58,10 @@ FLUSHING = {
 
 WRITERS = 4
 # Less than 4 MiB in memory is not worth a worker.
-PAGES = 2048
-SPANNING_PAGES = 20480
-OPERATIONS = 3000
+PAGES = 1280
+# A group has 24 MiB.
+SPANNING_PAGES = 7168
+OPERATIONS = 600
 SETTLE_S = 60
 
 PUNCH_HOLE_KEEP_SIZE = 0x03
@@ -259,7 +262,8 @@ class Case:
         self.files = [File(number, PAGES) for number in range(WRITERS)]
         self.spanning = File(WRITERS, SPANNING_PAGES)
         self.all = [*self.files, self.spanning]
-        subprocess.run(["mkfs.xfs", "-q", "-f", "-d", f"agcount={GROUPS}", NODE], check=True)
+        command = ["mkfs.xfs", "-q", "-f", "-d", f"agcount={GROUPS}", NODE]
+        subprocess.run(command, check=True, env={**os.environ, **SMALL})
         self._changer: Process | None = None
         self.mount()
 

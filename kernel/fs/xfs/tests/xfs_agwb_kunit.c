@@ -181,8 +181,6 @@ static void next_dirty_folio_begins_there_or_later(struct kunit *test)
 	struct xfs_agwb_fixture *file = test->priv;
 	pgoff_t index = 0;
 
-	if (!IS_ENABLED(CONFIG_XARRAY_MULTI))
-		kunit_skip(test, "no large folios in this kernel");
 	KUNIT_EXPECT_FALSE(test, xfs_agwb_next_dirty(&file->folios, &index));
 	dirty_large(test, 16, 4);
 	dirty(test, 40);
@@ -254,8 +252,6 @@ static void rest_leaves_large_folios_of_others(struct kunit *test)
 	};
 	pgoff_t last;
 
-	if (!IS_ENABLED(CONFIG_XARRAY_MULTI))
-		kunit_skip(test, "no large folios in this kernel");
 	dirty_large(test, 16, 4);
 	hint_only(test, 16, 1);
 	KUNIT_EXPECT_EQ(test, -1, next(test, &rest, 0, &last));

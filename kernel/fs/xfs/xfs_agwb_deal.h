@@ -13,6 +13,7 @@
 #include <linux/minmax.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
+#include <linux/rcupdate_wait.h>
 #include <linux/sched.h>
 #include <linux/xarray.h>
 
@@ -26,6 +27,9 @@
 
 /* a value entry of an xarray has one bit less than a long */
 #define XFS_AGWB_HINTS_PER_ENTRY	(BITS_PER_LONG / XFS_AGWB_HINT_BITS / 2)
+
+/* entries or folios that are looked at before others may run */
+#define XFS_AGWB_LOOK_BATCH	1024
 
 /* folios of one stretch, 4 MiB of them, go to one worker where no AG counts */
 #define XFS_AGWB_STRETCH_SHIFT	(22 - PAGE_SHIFT)
@@ -107,36 +111,57 @@ static inline void *xfs_agwb_cut_entry(const void *entry, pgoff_t index)
 	return word ? xa_mk_value(word) : NULL;
 }
 
+static inline bool xfs_agwb_is_of_slots(u8 hint, u64 slots)
+{
+	return hint && slots & BIT_ULL(hint & XFS_AGWB_HINT_SLOT);
+}
+
 /**
- * xfs_agwb_next_hint - first folio with a hint
+ * xfs_agwb_find_hint - first hint of some slots, or of none of them
  * @hints: hints of an inode
- * @index: where to begin; set to the index of the folio
+ * @index: where to begin; set to the index of the hint if there is one
+ * @end: last index to look at
+ * @slots: a bit for each slot
+ * @of: whether the hint shall be of these
+ * @scanned: hints looked at are added
  *
  * May sleep: a pass may have to look at very many.
  *
- * Return: its hint, or 0 if there is none from @index on.
+ * Return: whether there is one.
  */
-static inline u8 xfs_agwb_next_hint(struct xarray *hints, pgoff_t *index)
+static inline bool xfs_agwb_find_hint(struct xarray *hints, pgoff_t *index,
+				      pgoff_t end, u64 slots, bool of,
+				      u64 *scanned)
 {
-	unsigned long key = *index / XFS_AGWB_HINTS_PER_ENTRY;
-	pgoff_t begin = *index;
+	XA_STATE(xas, hints, *index / XFS_AGWB_HINTS_PER_ENTRY);
+	unsigned int seen = 0;
 	void *entry;
 
-	cond_resched();
-	for (entry = xa_find(hints, &key, ULONG_MAX, XA_PRESENT); entry;
-	     entry = xa_find_after(hints, &key, ULONG_MAX, XA_PRESENT)) {
-		pgoff_t first = key * XFS_AGWB_HINTS_PER_ENTRY;
+	rcu_read_lock();
+	xas_for_each(&xas, entry, end / XFS_AGWB_HINTS_PER_ENTRY) {
+		pgoff_t at = xas.xa_index * XFS_AGWB_HINTS_PER_ENTRY;
 
-		for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++) {
-			u8 hint = xfs_agwb_get_hint(entry, first + i);
+		if (xas_retry(&xas, entry))
+			continue;
+		for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++, at++) {
+			u8 hint = xfs_agwb_get_hint(entry, at);
 
-			if (hint && first + i >= begin) {
-				*index = first + i;
-				return hint;
-			}
+			if (!hint || at < *index || at > end)
+				continue;
+			(*scanned)++;
+			if (xfs_agwb_is_of_slots(hint, slots) != of)
+				continue;
+			rcu_read_unlock();
+			*index = at;
+			return true;
+		}
+		if (++seen % XFS_AGWB_LOOK_BATCH == 0) {
+			xas_pause(&xas);
+			cond_resched_rcu();
 		}
 	}
-	return 0;
+	rcu_read_unlock();
+	return false;
 }
 
 /**
@@ -178,63 +203,80 @@ struct xfs_agwb_share {
 	u64 others;			/* slots that other passes write */
 };
 
-static inline bool xfs_agwb_is_of_slots(u8 hint, u64 slots)
+/* Last index of a run that begins at @first and has @most folios at most. */
+static inline pgoff_t xfs_agwb_run_end(pgoff_t first, unsigned long most)
 {
-	return hint && slots & BIT_ULL(hint & XFS_AGWB_HINT_SLOT);
+	return most - 1 > ULONG_MAX - first ? ULONG_MAX : first + most - 1;
 }
 
-/* A run of a slot begins and ends with a hint of it, and has no other in it. */
-static inline bool xfs_agwb_run_of_slot(u64 slot, struct xarray *hints,
-					pgoff_t *first, pgoff_t *last,
-					u64 *scanned)
-{
-	bool found = false;
-	pgoff_t index = *first;
-	u8 hint;
-
-	while ((hint = xfs_agwb_next_hint(hints, &index))) {
-		(*scanned)++;
-		if (xfs_agwb_is_of_slots(hint, slot)) {
-			if (!found)
-				*first = index;
-			*last = index;
-			found = true;
-		} else if (found) {
-			break;
-		}
-		index++;
-	}
-	return found;
-}
-
-/* A run of the rest begins with a dirty folio and ends before others' hints. */
-static inline bool xfs_agwb_run_of_rest(u64 others, struct xarray *folios,
+/* A run of a slot begins with a hint of it, and has no hint of another. */
+static inline bool xfs_agwb_run_of_slot(u64 slot, unsigned long most,
 					struct xarray *hints, pgoff_t *first,
 					pgoff_t *last, u64 *scanned)
 {
-	pgoff_t index = *first;
-	u8 hint;
+	pgoff_t index;
 
-	while (xfs_agwb_next_dirty(folios, first)) {
-		/* what is not dirty needs no look at its hint */
-		index = max(index, *first);
-		while ((hint = xfs_agwb_next_hint(hints, &index))) {
-			(*scanned)++;
-			if (xfs_agwb_is_of_slots(hint, others))
-				break;
-			index++;
-		}
-		if (!hint) {
-			*last = ULONG_MAX;
+	if (!xfs_agwb_find_hint(hints, first, ULONG_MAX, slot, true, scanned))
+		return false;
+
+	index = *first;
+	*last = xfs_agwb_run_end(*first, most);
+	if (xfs_agwb_find_hint(hints, &index, *last, slot, false, scanned))
+		*last = index - 1;
+	return true;
+}
+
+/* First dirty folio that has no hint of @others. */
+static inline bool xfs_agwb_first_of_rest(u64 others, struct xarray *folios,
+					  struct xarray *hints, pgoff_t *first,
+					  u64 *scanned)
+{
+	XA_STATE(folio, folios, *first);
+	unsigned int seen = 0;
+	void *entry;
+
+	rcu_read_lock();
+	xas_for_each_marked(&folio, entry, ULONG_MAX, PAGECACHE_TAG_DIRTY) {
+		pgoff_t index = folio.xa_index;
+		void *hint;
+
+		/* a large folio around the first index is found at its own */
+		if (xas_retry(&folio, entry) || index < *first)
+			continue;
+		hint = xa_load(hints, index / XFS_AGWB_HINTS_PER_ENTRY);
+		if (!xfs_agwb_is_of_slots(xfs_agwb_get_hint(hint, index),
+					  others)) {
+			rcu_read_unlock();
+			*first = index;
 			return true;
 		}
-		if (index > *first) {
-			*last = index - 1;
-			return true;
+		(*scanned)++;
+		if (++seen % XFS_AGWB_LOOK_BATCH == 0) {
+			xas_pause(&folio);
+			cond_resched_rcu();
 		}
-		(*first)++;
 	}
+	rcu_read_unlock();
 	return false;
+}
+
+/* A run of the rest begins with such a folio and ends before others' hints. */
+static inline bool xfs_agwb_run_of_rest(u64 others, unsigned long most,
+					struct xarray *folios,
+					struct xarray *hints, pgoff_t *first,
+					pgoff_t *last, u64 *scanned)
+{
+	pgoff_t index;
+
+	if (!xfs_agwb_first_of_rest(others, folios, hints, first, scanned))
+		return false;
+
+	index = *first;
+	*last = xfs_agwb_run_end(*first, most);
+	if (xfs_agwb_find_hint(hints, &index, *last, others, true, scanned) &&
+	    index > *first)
+		*last = index - 1;
+	return true;
 }
 
 static inline bool xfs_agwb_run_of_stretches(const struct xfs_agwb_share *share,
@@ -258,6 +300,7 @@ static inline bool xfs_agwb_run_of_stretches(const struct xfs_agwb_share *share,
 /**
  * xfs_agwb_next_run - next folios that a pass writes
  * @share: what it was dealt
+ * @most: folios that the pass may still write, so no run is longer
  * @folios: folios of the mapping
  * @hints: hints of the inode
  * @first: index to begin at; set to the first of the run
@@ -269,7 +312,7 @@ static inline bool xfs_agwb_run_of_stretches(const struct xfs_agwb_share *share,
  * Return: %false if there is no further run.
  */
 static inline bool xfs_agwb_next_run(const struct xfs_agwb_share *share,
-				     struct xarray *folios,
+				     unsigned long most, struct xarray *folios,
 				     struct xarray *hints, pgoff_t *first,
 				     pgoff_t *last, u64 *scanned)
 {
@@ -277,10 +320,10 @@ static inline bool xfs_agwb_next_run(const struct xfs_agwb_share *share,
 	case XFS_AGWB_SHARE_STRETCHES:
 		return xfs_agwb_run_of_stretches(share, folios, first, last);
 	case XFS_AGWB_SHARE_SLOT:
-		return xfs_agwb_run_of_slot(BIT_ULL(share->number), hints,
+		return xfs_agwb_run_of_slot(BIT_ULL(share->number), most, hints,
 					    first, last, scanned);
 	case XFS_AGWB_SHARE_REST:
-		return xfs_agwb_run_of_rest(share->others, folios, hints,
+		return xfs_agwb_run_of_rest(share->others, most, folios, hints,
 					    first, last, scanned);
 	case XFS_AGWB_SHARE_ALL:
 		break;

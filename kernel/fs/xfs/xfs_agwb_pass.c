@@ -56,6 +56,24 @@ struct xfs_agwb_round {
 	struct xfs_agwb_pass passes[] __counted_by(nr_passes);
 };
 
+/*
+ * A slot without a hint for its pass may have none at all: let no further round
+ * have a pass for it. A hint is stored before its bit is set, so one that comes
+ * now is either found here or sets the bit after it is cleared.
+ */
+static void xfs_agwb_recheck_slot(struct xfs_agwb_inode *ai, unsigned int slot)
+{
+	pgoff_t index = 0;
+	u64 scanned = 0;
+
+	clear_bit(slot, ai->dirty);
+	/* pairs with the barrier in xfs_agwb_dirtied() */
+	smp_mb__after_atomic();
+	if (xfs_agwb_find_hint(&ai->hints, &index, ULONG_MAX, BIT_ULL(slot),
+			       true, &scanned))
+		set_bit(slot, ai->dirty);
+}
+
 static void xfs_agwb_run_pass(struct xfs_agwb_worker *worker,
 			      struct xfs_agwb_pass *pass)
 {
@@ -77,8 +95,9 @@ static void xfs_agwb_run_pass(struct xfs_agwb_worker *worker,
 	wbc_attach_fdatawrite_inode(&wbc, mapping->host);
 	blk_start_plug(&plug);
 	while (wbc.nr_to_write > 0 &&
-	       xfs_agwb_next_run(&pass->share, &mapping->i_pages, &ai->hints,
-				 &first, &last, &scanned)) {
+	       xfs_agwb_next_run(&pass->share, wbc.nr_to_write,
+				 &mapping->i_pages, &ai->hints, &first, &last,
+				 &scanned)) {
 		wbc.range_start = (loff_t)first << PAGE_SHIFT;
 		wbc.range_end = last == ULONG_MAX ? LLONG_MAX :
 				((loff_t)(last + 1) << PAGE_SHIFT) - 1;
@@ -93,6 +112,8 @@ static void xfs_agwb_run_pass(struct xfs_agwb_worker *worker,
 
 	pass->written = pass->budget - wbc.nr_to_write;
 	pass->stop = wbc.nr_to_write > 0 ? ULONG_MAX : worker->reached;
+	if (pass->share.kind == XFS_AGWB_SHARE_SLOT && !pass->written)
+		xfs_agwb_recheck_slot(ai, pass->share.number);
 	atomic64_inc(&worker->nr_passes);
 	atomic64_add(scanned, &worker->scanned);
 	atomic64_add(pass->written, &worker->submitted);

@@ -80,7 +80,7 @@ static void deal(struct kunit *test, const struct xfs_agwb_share *share,
 	pgoff_t first = 0, last;
 	u64 scanned = 0;
 
-	while (xfs_agwb_next_run(share, &file->folios, &file->hints, &first,
+	while (xfs_agwb_next_run(share, 7, &file->folios, &file->hints, &first,
 				 &last, &scanned)) {
 		KUNIT_ASSERT_LE(test, first, last);
 		for (pgoff_t i = first; i <= min(last, NR_PAGES - 1); i++)
@@ -91,15 +91,21 @@ static void deal(struct kunit *test, const struct xfs_agwb_share *share,
 	}
 }
 
-/* one run, or -1 for none */
-static long next(struct kunit *test, const struct xfs_agwb_share *share,
-		 pgoff_t first, pgoff_t *last)
+/* one run of at most so many folios, or -1 for none */
+static long next_of(struct kunit *test, const struct xfs_agwb_share *share,
+		    unsigned long most, pgoff_t first, pgoff_t *last)
 {
 	struct xfs_agwb_fixture *file = test->priv;
 	u64 scanned = 0;
 
-	return xfs_agwb_next_run(share, &file->folios, &file->hints, &first,
-				 last, &scanned) ? first : -1;
+	return xfs_agwb_next_run(share, most, &file->folios, &file->hints,
+				 &first, last, &scanned) ? first : -1;
+}
+
+static long next(struct kunit *test, const struct xfs_agwb_share *share,
+		 pgoff_t first, pgoff_t *last)
+{
+	return next_of(test, share, ULONG_MAX, first, last);
 }
 
 static void hint_is_a_byte(struct kunit *test)
@@ -154,26 +160,43 @@ static void entry_is_cut_from_an_index_on(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, xfs_agwb_cut_entry(NULL, 1));
 }
 
-static void next_hint_is_found(struct kunit *test)
+static void hint_is_found(struct kunit *test)
 {
 	struct xfs_agwb_fixture *file = test->priv;
+	u64 slots = BIT_ULL(2) | BIT_ULL(3), scanned = 0;
 	pgoff_t index = 0;
 
-	KUNIT_EXPECT_EQ(test, 0, xfs_agwb_next_hint(&file->hints, &index));
+	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, &index,
+						    ULONG_MAX, slots, true,
+						    &scanned));
 	hint_only(test, 5, 1);
 	hint_only(test, 7, 2);
 	hint_only(test, 70000, 3);
 
-	KUNIT_EXPECT_EQ(test, 0x41, xfs_agwb_next_hint(&file->hints, &index));
+	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, &index,
+						   ULONG_MAX, slots, true,
+						   &scanned));
+	KUNIT_EXPECT_EQ(test, 7, index);
+	KUNIT_EXPECT_EQ(test, 2, scanned);
+	index = 8;
+	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, &index,
+						    69999, slots, true,
+						    &scanned));
+	KUNIT_EXPECT_EQ(test, 8, index);
+	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, &index,
+						   70000, slots, true,
+						   &scanned));
+	KUNIT_EXPECT_EQ(test, 70000, index);
+	/* and the other way round */
+	index = 0;
+	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, &index,
+						   ULONG_MAX, slots, false,
+						   &scanned));
 	KUNIT_EXPECT_EQ(test, 5, index);
 	index = 6;
-	KUNIT_EXPECT_EQ(test, 0x42, xfs_agwb_next_hint(&file->hints, &index));
-	KUNIT_EXPECT_EQ(test, 7, index);
-	index = 8;
-	KUNIT_EXPECT_EQ(test, 0x43, xfs_agwb_next_hint(&file->hints, &index));
-	KUNIT_EXPECT_EQ(test, 70000, index);
-	index = 70001;
-	KUNIT_EXPECT_EQ(test, 0, xfs_agwb_next_hint(&file->hints, &index));
+	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, &index,
+						    ULONG_MAX, slots, false,
+						    &scanned));
 }
 
 static void next_dirty_folio_begins_there_or_later(struct kunit *test)
@@ -212,11 +235,13 @@ static void run_of_a_slot_has_no_other_hint(struct kunit *test)
 	dirty_hinted(test, 14, 2);
 	dirty_hinted(test, 15, 1);
 
-	/* what has no hint goes along if it lies within */
+	/* what has no hint goes along if it lies within or follows */
 	KUNIT_EXPECT_EQ(test, 10, next(test, &ag1, 0, &last));
-	KUNIT_EXPECT_EQ(test, 12, last);
-	KUNIT_EXPECT_EQ(test, 15, next(test, &ag1, 13, &last));
-	KUNIT_EXPECT_EQ(test, 15, last);
+	KUNIT_EXPECT_EQ(test, 13, last);
+	KUNIT_EXPECT_EQ(test, 10, next_of(test, &ag1, 2, 0, &last));
+	KUNIT_EXPECT_EQ(test, 11, last);
+	KUNIT_EXPECT_EQ(test, 15, next(test, &ag1, 14, &last));
+	KUNIT_EXPECT_EQ(test, ULONG_MAX, last);
 	KUNIT_EXPECT_EQ(test, -1, next(test, &ag1, 16, &last));
 	ag1.number = 3;
 	KUNIT_EXPECT_EQ(test, -1, next(test, &ag1, 0, &last));
@@ -239,6 +264,8 @@ static void rest_is_what_nobody_else_has(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 3, next(test, &rest, 0, &last));
 	KUNIT_EXPECT_EQ(test, 9, last);
+	KUNIT_EXPECT_EQ(test, 3, next_of(test, &rest, 4, 0, &last));
+	KUNIT_EXPECT_EQ(test, 6, last);
 	KUNIT_EXPECT_EQ(test, 12, next(test, &rest, 10, &last));
 	KUNIT_EXPECT_EQ(test, ULONG_MAX, last);
 	KUNIT_EXPECT_EQ(test, -1, next(test, &rest, 14, &last));
@@ -333,10 +360,11 @@ static void nobody_is_forgotten_with_hints(struct kunit *test)
 
 	/* a hint of a slot with a pass leaves no doubt */
 	for (; xfs_agwb_next_dirty(&file->folios, &index); index++) {
-		pgoff_t at = index;
-		u8 hint = xfs_agwb_next_hint(&file->hints, &at);
+		void *entry = xa_load(&file->hints,
+				      index / XFS_AGWB_HINTS_PER_ENTRY);
+		u8 hint = xfs_agwb_get_hint(entry, index);
 
-		if (at == index && xfs_agwb_is_of_slots(hint, slots))
+		if (xfs_agwb_is_of_slots(hint, slots))
 			KUNIT_EXPECT_EQ(test, 1, writers[index]);
 	}
 }
@@ -380,7 +408,7 @@ static struct kunit_case xfs_agwb_test_cases[] = {
 	KUNIT_CASE(hints_share_an_entry),
 	KUNIT_CASE(entry_without_hints_is_none),
 	KUNIT_CASE(entry_is_cut_from_an_index_on),
-	KUNIT_CASE(next_hint_is_found),
+	KUNIT_CASE(hint_is_found),
 	KUNIT_CASE(next_dirty_folio_begins_there_or_later),
 	KUNIT_CASE(run_of_a_slot_has_no_other_hint),
 	KUNIT_CASE(rest_is_what_nobody_else_has),

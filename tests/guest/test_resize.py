@@ -44,7 +44,7 @@ def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
             for file in a b c d; do
                 while dd if=/dev/zero of=/tmp/m/$file bs=64k count=64 conv=notrunc; do :; done 2>/dev/null &
             done
-            echo 8 > $PWB_BDI/nwritebacks || exit 1
+            echo 4 > $PWB_BDI/wb_workers && echo 8 > $PWB_BDI/nwritebacks || exit 1
             while echo 8 > $PWB_BDI/nwritebacks && echo 1 > $PWB_BDI/nwritebacks; do :; done 2>/dev/null &
             sleep 0.2
             for device in /sys/kernel/config/nullb/*/power; do echo 0 > $device; done

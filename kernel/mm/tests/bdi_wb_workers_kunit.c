@@ -4,7 +4,12 @@
  */
 
 #include <kunit/test.h>
+#include <linux/backing-dev.h>
 #include <linux/bdi-wb-workers.h>
+#include <linux/delay.h>
+
+/* long beside the time to queue a work item */
+#define SLOW_WORKER_MS	200
 
 static void idle_worker_goes_first(struct kunit *test)
 {
@@ -44,11 +49,40 @@ static void single_worker_gets_every_wakeup(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wb_pick_worker(0x1, 1, &turn), 0);
 }
 
+static atomic_t slow_workers_ended;
+
+static void slow_worker(struct work_struct *work)
+{
+	msleep(SLOW_WORKER_MS);
+	atomic_inc(&slow_workers_ended);
+}
+
+static void shutdown_waits_for_every_worker(struct kunit *test)
+{
+	struct bdi_writeback *wb = kunit_kzalloc(test, sizeof(*wb), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, wb);
+	wb_flush_workers(wb);	/* one that never had a second worker */
+
+	wb->siblings = kunit_kcalloc(test, WB_MAX_WORKERS - 1,
+				     sizeof(*wb->siblings), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, wb->siblings);
+	atomic_set(&slow_workers_ended, 0);
+	for (unsigned int i = 0; i < WB_MAX_WORKERS - 1; i++) {
+		INIT_WORK(&wb->siblings[i].work, slow_worker);
+		queue_work(system_dfl_wq, &wb->siblings[i].work);
+	}
+	wb_flush_workers(wb);
+	KUNIT_EXPECT_EQ(test, WB_MAX_WORKERS - 1,
+			atomic_read(&slow_workers_ended));
+}
+
 static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(idle_worker_goes_first),
 	KUNIT_CASE(busy_workers_take_turns),
 	KUNIT_CASE(worker_beyond_the_number_is_not_picked),
 	KUNIT_CASE(single_worker_gets_every_wakeup),
+	KUNIT_CASE(shutdown_waits_for_every_worker),
 	{}
 };
 

@@ -8,7 +8,7 @@
 bench: setup
 	./pwb bench
 
-# Three tests on two CPUs, see tests/conftest.py, bounded by the guests' memory.
+# A guest has two CPUs and leaves them idle half of the time: one test per CPU, bounded by the guests' memory.
 test: setup check
 	./pwb build
 	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +12,6 @@ import pytest
 from lab.build import Kernel, build
 from lab.source import Source, fetch
 from tests.madeup import clone, linux_tree
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return how many tests to run at a time: three on two CPUs, for a guest is idle now and then."""
-    return max(len(os.sched_getaffinity(0)) * 3 // 2, 1)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,7 +12,6 @@ fs/fs-writeback.c wait for the ``list_lock`` of a writeback. Python's standard l
 from __future__ import annotations
 
 import os
-import random
 import re
 import signal
 import sys
@@ -21,13 +20,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from guest.load import sectors_written, set_dirty_limit
-from guest.waits import BUFFER_KIB, FRAME, TRACING, start
+from guest.waits import BUFFER_KIB, FILE_BYTES, FRAME, TRACING, WRITERS, start, write
 
 GIB = 1 << 30
 SECTOR = 512
-WRITERS = 4
-PAGE = 4096
-FILE_BYTES = 512 << 20
 LIMIT_MIB = 1024
 RAMP_S = 3
 WINDOW_S = 5
@@ -66,15 +62,6 @@ def waited(lines: Iterable[str]) -> dict[str, tuple[int, float]]:
     return found
 
 
-def overwrite(path: Path) -> None:
-    """Overwrite at random until killed."""
-    place = random.Random(str(path))
-    page = os.urandom(PAGE)
-    fd = os.open(path, os.O_WRONLY)
-    while True:
-        os.pwrite(fd, page, place.randrange(FILE_BYTES // PAGE) * PAGE)
-
-
 def start_trace() -> None:
     """Have each wait for a spinlock noted, with its stack, by a clock that is finer than a tick."""
     (TRACING / "tracing_on").write_text("0")
@@ -97,7 +84,7 @@ def main() -> int:
     os.sync()
     set_dirty_limit(LIMIT_MIB)
     stat = Path("/sys/block") / Path(os.environ["PWB_DEV"]).resolve().name / "stat"
-    children = [start(overwrite, path) for path in paths]
+    children = [start(write, path) for path in paths]
     start_trace()
     time.sleep(RAMP_S)
     written = sectors_written(stat.read_text())

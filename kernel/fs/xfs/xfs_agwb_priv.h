@@ -44,7 +44,7 @@ struct xfs_agwb_worker {
 	struct xfs_agwb *agwb;
 	spinlock_t lock;		/* passes */
 	struct list_head passes;	/* not begun */
-	pgoff_t reached;		/* end of the last folio that it wrote */
+	pgoff_t reached;		/* end of the last folio; its own */
 	atomic64_t nr_passes;
 	atomic64_t scanned;		/* hints looked at */
 	atomic64_t submitted;		/* pages */
@@ -56,6 +56,7 @@ struct xfs_agwb {
 	struct xfs_mount *mp;
 	struct xfs_kobj kobj;
 	struct dentry *dentry;		/* of the counters */
+	/* read at any time, see xfs_agwb_mode(); mode_lock sets it */
 	enum xfs_agwb_mode mode[XFS_AGWB_NR_CLASSES];
 	struct mutex mode_lock;		/* changes of mode, start of workers */
 	struct mutex lock;		/* inodes; also taken in reclaim */
@@ -69,16 +70,17 @@ struct xfs_agwb {
 	atomic_t nr_ended;		/* rounds, ever */
 	struct xfs_agwb_counts __percpu *counts;
 	struct shrinker *shrinker;
-	struct list_head inodes;	/* with hints, the oldest first */
+	struct list_head inodes;	/* with hints, the oldest first; lock */
 	atomic_long_t nr_entries;	/* of all inodes' hints */
 };
 
 /* AG-aware writeback of an inode */
 struct xfs_agwb_inode {
 	struct xfs_inode *ip;
-	struct xarray hints;		/* see xfs_agwb_deal.h */
-	DECLARE_BITMAP(dirty, XFS_AGWB_SLOTS);	/* slots with hints */
-	xfs_agnumber_t agno;		/* of what was placed last: the guess */
+	struct xarray hints;		/* see xfs_agwb_deal.h; xa_lock */
+	/* slots with hints; atomic, see xfs_agwb_recheck_slot() */
+	DECLARE_BITMAP(dirty, XFS_AGWB_SLOTS);
+	xfs_agnumber_t agno;		/* of what was placed last; no lock */
 	struct list_head list;		/* in agwb->inodes; agwb->lock */
 	struct xfs_agwb_round *round;	/* not collected yet; I_SYNC */
 	int seen_ended;			/* nr_ended at the last look; I_SYNC */

@@ -248,7 +248,8 @@ def test_shell_is_a_terminal(stock_kernel: Kernel) -> None:
         try:
             until(b"# ")
             os.write(ours, b"stty size; pwd\r")
-            until(b"33 77\r\n/mnt/test\r\n")
+            # What is typed ahead of the prompt would be echoed ahead of it.
+            until(b"33 77\r\n/mnt/test\r\n# ")
             os.write(ours, b"sh -c 'echo $((41 + 1)); exec sleep 100000'\r")
             until(b"\r\n42\r\n")
             # An interrupt from the keyboard reaches the guest's program, not this one's. On a busy host one

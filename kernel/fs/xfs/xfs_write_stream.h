@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __XFS_WRITE_STREAM_H__
+#define __XFS_WRITE_STREAM_H__
+
+struct inode;
+struct xfs_alloc_arg;
+struct xfs_bmalloca;
+struct xfs_inode;
+struct xfs_mount;
+
+/**
+ * struct xfs_write_streams - the write streams of a mounted filesystem
+ * @kobj: its directory in sysfs, write_streams
+ * @agcount: number of AGs when it was mounted
+ * @hardware: are streams passed on to a device that has them?
+ * @software: number of streams where the device has none
+ * @stream_ags: does a file with a stream go to the AGs of the stream?
+ * @generic_ags: number of AGs that files without a stream are spread over
+ *
+ * sysfs sets all but @kobj and @agcount at any time, without a lock; each of
+ * them stands for itself.
+ */
+struct xfs_write_streams {
+	struct xfs_kobj		kobj;
+	xfs_agnumber_t		agcount;
+	unsigned int		hardware;
+	unsigned int		software;
+	unsigned int		stream_ags;
+	unsigned int		generic_ags;
+};
+
+unsigned int xfs_max_write_streams(struct inode *inode);
+u8 xfs_device_write_stream(struct xfs_inode *ip);
+bool xfs_is_device_write_stream(struct xfs_inode *ip, u8 stream);
+xfs_fsblock_t xfs_write_stream_target(struct xfs_bmalloca *ap);
+int xfs_write_stream_alloc(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
+			   int stripe_align);
+
+int xfs_write_streams_sysfs_init(struct xfs_mount *mp);
+void xfs_write_streams_sysfs_del(struct xfs_mount *mp);
+
+/* functions of xfs_bmap.c that only we need */
+int xfs_bmap_btalloc_at_eof(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
+			    xfs_extlen_t blen, int stripe_align, bool ag_only);
+xfs_extlen_t xfs_bmap_select_minlen(struct xfs_bmalloca *ap,
+				    struct xfs_alloc_arg *args,
+				    xfs_extlen_t blen);
+
+#endif /* __XFS_WRITE_STREAM_H__ */

@@ -17,6 +17,7 @@ import pytest
 from lab.paths import REPO
 
 SOURCES = REPO / "tools" / "wbctl"
+UAPI = REPO / "kernel" / "include" / "uapi"
 
 STATS = """\
 BdiWriteback:           12 kB
@@ -75,6 +76,7 @@ class Machine:
         shutil.copytree(SOURCES, self.root / "wbctl", ignore=shutil.ignore_patterns("wbctl"))
         roots = f"""-DSYSFS_ROOT='"{self.sys}"' -DDEV_ROOT='"{self.dev}"'"""
         arguments = [f"CPPFLAGS={roots}", "CFLAGS=-O2 -Werror", f"DESTDIR={self.root}", "PREFIX=/usr"]
+        arguments.append(f"UAPI={UAPI}")
         subprocess.run(
             ["make", "--silent", "-C", str(self.root / "wbctl"), *arguments, "install"], check=True
         )
@@ -559,9 +561,9 @@ def test_output_that_cannot_be_written(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "no command: expected contexts or set, see 'wbctl --help'"),
-        (("context",), "unknown command 'context': expected contexts or set, see 'wbctl --help'"),
-        (("",), "unknown command '': expected contexts or set, see 'wbctl --help'"),
+        ((), "no command: expected contexts, set or stream, see 'wbctl --help'"),
+        (("context",), "unknown command 'context': expected contexts, set or stream, see 'wbctl --help'"),
+        (("",), "unknown command '': expected contexts, set or stream, see 'wbctl --help'"),
         (("contexts", "--jason"), "unknown option '--jason': expected --json or --watch[=SECONDS]"),
         (("contexts", "-j"), "unknown option '-j': expected --json or --watch[=SECONDS]"),
         (("set",), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
@@ -596,6 +598,9 @@ def test_install_and_clean(built: Machine) -> None:
     subprocess.run(["make", "--silent", "-C", str(built.root / "wbctl"), "clean"], check=True)
     assert sorted(path.name for path in (built.root / "wbctl").iterdir()) == [
         "Makefile",
+        "stream-example.c",
+        "stream.c",
+        "stream.h",
         "wbctl.8",
         "wbctl.c",
     ]

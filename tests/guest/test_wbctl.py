@@ -18,11 +18,20 @@ from lab.paths import REPO
 pytestmark = pytest.mark.guest
 
 
+UAPI = REPO / "kernel" / "include" / "uapi"
+
+
+def make(folder: Path) -> Path:
+    """Compile wbctl in a folder of its own and return it."""
+    shutil.copytree(REPO / "tools" / "wbctl", folder / "wbctl")
+    subprocess.run(["make", "--silent", "-C", str(folder / "wbctl"), f"UAPI={UAPI}"], check=True)
+    return folder / "wbctl" / "wbctl"
+
+
 def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> None:
-    shutil.copytree(REPO / "tools" / "wbctl", tmp_path / "wbctl")
-    subprocess.run(["make", "--silent", "-C", str(tmp_path / "wbctl")], check=True)
+    wbctl = make(tmp_path)
     script = f"""
-        wbctl={tmp_path}/wbctl/wbctl
+        wbctl={wbctl}
         for i in $(seq 12); do echo data > $PWB_MNT/$i; done
         $wbctl set $PWB_DEV contexts=9 && exit 1
         $wbctl set $PWB_MNT contexts=1 || exit 1
@@ -56,3 +65,36 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
     [device] = json.loads(shown)
     assert device["nwritebacks"] == 1
     assert [context["index"] for context in device["contexts"]] == [0, 1, 2]
+
+
+def test_streams_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> None:
+    script = f"""
+        wbctl={make(tmp_path)}
+        mkdir -p tree/below
+        touch tree/one tree/below/two alone
+        # A stream lasts as long as the inode: it is not evicted while the file is open.
+        exec 7< tree/one 8< tree/below/two 9< alone
+        $wbctl stream max alone
+        $wbctl stream set -r tree 3
+        $wbctl stream set alone 16
+        $wbctl stream get -r .
+        $wbctl stream get --json alone
+        $wbctl stream set alone 17; echo $?
+        $wbctl stream get /; echo $?
+        $wbctl stream get /etc/hostname; echo $?
+    """
+    output = io.StringIO()
+    result = guest.run(debug_kernel.path, ["sh", "-c", script], fs="xfs", timeout_s=120, stream=output)
+    assert result.status == 0, output.getvalue()
+    most, *tree, alone, over, status, no_file, no_file_status, elsewhere, no_streams = (
+        output.getvalue().splitlines()
+    )
+    assert most == "16"
+    assert sorted(tree) == [" 16 ./alone", "  3 ./tree/below/two", "  3 ./tree/one"]
+    assert json.loads(alone) == [{"path": "alone", "stream": 16}]
+    assert over == "wbctl: '17' is out of range for 'alone': expected 0 (none) to 16"
+    assert status == "1"
+    assert no_file == "wbctl: '/' is not a regular file: give a regular file, or a directory with -r"
+    assert no_file_status == "1"
+    assert elsewhere.startswith("wbctl: there are no write streams for '/etc/hostname'")
+    assert no_streams == "2"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* wbctl - show and set the writeback contexts of block devices */
+/* wbctl - show and set the writeback contexts of block devices, and the write streams of files */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -15,6 +15,8 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "stream.h"
 
 #ifndef SYSFS_ROOT
 #define SYSFS_ROOT "/sys"
@@ -66,13 +68,18 @@ static const char usage[] =
 "wbctl set DEVICE|PATH contexts=N|affinity=POLICY|workers=N\n"
 "	set the number of contexts, who chooses the context of an inode, or\n"
 "	the number of workers of each context\n"
+"wbctl stream max|get [-r] [--json] PATH\n"
+"	show the greatest write stream that a file can have, or the one it has\n"
+"wbctl stream set [-r] [--json] PATH N\n"
+"	give a file a write stream; 0 is none\n"
 "wbctl --help\n"
 "\n"
 "  --json             one JSON array\n"
+"  -r                 every regular file of a directory tree\n"
 "  --watch[=SECONDS]  repeat every SECONDS (default 1), with the KiB flushed per second\n"
 "\n"
-"DEVICE is a block device such as /dev/sda, sda or 8:0; PATH is any file or\n"
-"directory, and means the device of its filesystem. See wbctl(8).\n";
+"DEVICE is a block device such as /dev/sda, sda or 8:0; PATH beside it is any\n"
+"file or directory, and means the device of its filesystem. See wbctl(8).\n";
 
 /* Makes room for one more element, zeroed. */
 static void *grow(void *array, size_t nr, size_t size)
@@ -464,7 +471,7 @@ static void set_value(char **args)
 int main(int argc, char **argv)
 {
 	if (argc < 2)
-		errx(1, "no command: expected contexts or set, see 'wbctl --help'");
+		errx(1, "no command: expected contexts, set or stream, see 'wbctl --help'");
 
 	if (!strcmp(argv[argc - 1], "--help"))
 		fputs(usage, stdout);
@@ -472,8 +479,10 @@ int main(int argc, char **argv)
 		show_contexts(argv + 2);
 	else if (!strcmp(argv[1], "set"))
 		set_value(argv + 2);
+	else if (!strcmp(argv[1], "stream"))
+		stream(argv + 2);
 	else
-		errx(1, "unknown command '%s': expected contexts or set, see 'wbctl --help'",
+		errx(1, "unknown command '%s': expected contexts, set or stream, see 'wbctl --help'",
 		     argv[1]);
 	flush_output();
 	return 0;

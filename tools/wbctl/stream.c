@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/* wbctl stream - show and set the write streams of files */
+
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <linux/write_stream.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stream.h"
+
+#define NO_STREAMS 2	/* exit status */
+#define MAX_DIGITS 3
+#define OPEN_DIRS 16
+#define GIVE_FILE "give a regular file, or a directory with -r"
+#define GIVE_STREAM "expected 0 (none) to the maximum, as in 'wbctl stream set FILE 2'"
+
+static const struct operation {
+	const char *name;
+	const char *key;	/* in JSON */
+	unsigned int flag;
+} operations[] = {
+	{ "max", "max", FS_WRITE_STREAM_OP_GET_MAX },
+	{ "get", "stream", FS_WRITE_STREAM_OP_GET },
+	{ "set", "stream", FS_WRITE_STREAM_OP_SET },
+};
+
+/* nftw() hands nothing through to its callback */
+static const struct operation *op;
+static unsigned int wanted;
+static bool json, recursive;
+static const char *between = "";
+static FILE *out;	/* printed when all went well */
+
+static void print_json_string(const char *s)
+{
+	putc('"', out);
+	for (; *s; s++) {
+		if ((unsigned char)*s < ' ')
+			fprintf(out, "\\u%04x", *s);
+		else if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
+		else
+			putc(*s, out);
+	}
+	putc('"', out);
+}
+
+static void print_result(const char *path, unsigned int value)
+{
+	if (json) {
+		fprintf(out, "%s{\"path\":", between);
+		print_json_string(path);
+		fprintf(out, ",\"%s\":%u}", op->key, value);
+		between = ",";
+	} else if (op->flag != FS_WRITE_STREAM_OP_SET) {
+		fprintf(out, recursive ? "%3u %s\n" : "%u\n", value, path);
+	}
+}
+
+static unsigned int call(int fd, const char *path, unsigned int flag, unsigned int value)
+{
+	struct fs_write_stream arg = { .op_flags = flag, .stream_id = value };
+
+	if (!ioctl(fd, FS_IOC_WRITE_STREAM, &arg))
+		return arg.stream_id;
+	if (errno == ENOTTY)
+		errx(NO_STREAMS, "there are no write streams for '%s': use XFS and a kernel that has them",
+		     path);
+	if (errno == EINVAL && flag == FS_WRITE_STREAM_OP_SET)
+		errx(1, "'%u' is out of range for '%s': expected 0 (none) to %u", value, path,
+		     call(fd, path, FS_WRITE_STREAM_OP_GET_MAX, 0));
+	errx(1, "the write stream of '%s' cannot be used (%s): look at the kernel's log", path,
+	     strerror(errno));
+}
+
+static void do_file(const char *path)
+{
+	bool set = op->flag == FS_WRITE_STREAM_OP_SET;
+	int fd = open(path, (set ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+
+	if (fd < 0)
+		errx(1, "cannot open '%s' (%s): give a file that you may %s", path,
+		     strerror(errno), set ? "write" : "read");
+	print_result(path, call(fd, path, op->flag, wanted));
+	close(fd);
+}
+
+static int visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)ftw;
+	if (type == FTW_NS || type == FTW_DNR)
+		errx(1, "cannot look into '%s': run wbctl as root", path);
+	if (S_ISREG(st->st_mode))
+		do_file(path);
+	return 0;
+}
+
+static void do_path(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		errx(1, "there is no '%s' (%s): " GIVE_FILE, path, strerror(errno));
+	if (recursive && nftw(path, visit, OPEN_DIRS, FTW_PHYS | FTW_MOUNT))
+		errx(1, "cannot walk through '%s' (%s): try it on its parts", path, strerror(errno));
+	if (!recursive && !S_ISREG(st.st_mode))
+		errx(1, "'%s' is not a regular file: " GIVE_FILE, path);
+	if (!recursive)
+		do_file(path);
+}
+
+static const struct operation *find_operation(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof(operations) / sizeof(*operations); i++) {
+		if (!strcmp(name, operations[i].name))
+			return &operations[i];
+	}
+	errx(1, "'stream' expects max, get or set, as in 'wbctl stream get FILE'");
+}
+
+/*
+ * Takes the arguments after 'stream'. Does not return on an error: it says what is wrong and exits
+ * with 1, or with 2 if there are no streams here.
+ */
+void stream(char **args)
+{
+	const char *path = NULL, *number = NULL;
+	char *text;
+	size_t size;
+
+	op = find_operation(*args);
+	while (*++args) {
+		if (!strcmp(*args, "--json"))
+			json = true;
+		else if (!strcmp(*args, "-r"))
+			recursive = true;
+		else if (**args == '-')
+			errx(1, "unknown option '%s': expected --json or -r", *args);
+		else if (!path)
+			path = *args;
+		else if (!number && op->flag == FS_WRITE_STREAM_OP_SET)
+			number = *args;
+		else
+			errx(1, "'%s' is one argument too many: " GIVE_FILE, *args);
+	}
+	if (!path)
+		errx(1, "no file: " GIVE_FILE);
+	if (!number && op->flag == FS_WRITE_STREAM_OP_SET)
+		errx(1, "no stream for '%s': " GIVE_STREAM, path);
+	if (number && (!*number || number[strspn(number, "0123456789")] ||
+		       strlen(number) > MAX_DIGITS))
+		errx(1, "'%s' is out of range: " GIVE_STREAM, number);
+	wanted = number ? strtoul(number, NULL, 10) : 0;
+
+	out = open_memstream(&text, &size);
+	if (!out)
+		errx(1, "there is not enough memory: free some and try again");
+	do_path(path);
+	if (fclose(out))
+		errx(1, "there is not enough memory: free some and try again");
+	printf(json ? "[%s]\n" : "%s", text);
+	free(text);
+}

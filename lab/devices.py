@@ -117,6 +117,9 @@ class LabBlk(_Base):
         cache: whether there is a volatile write cache, in which writes take no time but ``submit_ns``.
         flush_ns: time that a flush of the cache takes.
         seed: decides what a power cut leaves of the cache.
+        max_write_streams: greatest write stream.
+        unit_kib: size of a reclaim unit of flash; 0: the device is not flash, and counts nothing.
+        op_percent: over-provisioning of flash, in percent of ``size_mib``.
     """
 
     driver: Literal["labblk"]
@@ -130,6 +133,9 @@ class LabBlk(_Base):
     cache: bool = False
     flush_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
     seed: int = Field(default=0, ge=0, lt=1 << 64)
+    max_write_streams: int = Field(default=0, ge=0, le=255)
+    unit_kib: int = Field(default=0, ge=0, le=1 << 20, multiple_of=4)
+    op_percent: int = Field(default=7, ge=1, le=100)
 
     @model_validator(mode="after")
     def _flush_needs_cache(self) -> LabBlk:

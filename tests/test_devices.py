@@ -67,6 +67,9 @@ def test_labblk_plan_sets_what_the_file_says() -> None:
         "cache": "0",
         "flush_ns": "0",
         "seed": "0",
+        "max_write_streams": "0",
+        "unit_kib": "0",
+        "op_percent": "7",
     }
     assert devices.load("waiting").kernel_arguments(1, 300) == []
 

@@ -17,6 +17,10 @@ TOUCHED = [
     "fs/f2fs/data.o",
     "fs/f2fs/super.o",
     "fs/fs-writeback.o",
+    "fs/inode.o",
+    "fs/ioctl.o",
+    "fs/iomap/direct-io.o",
+    "fs/iomap/ioend.o",
     "fs/xfs/libxfs/xfs_alloc.o",
     "fs/xfs/libxfs/xfs_bmap.o",
     "fs/xfs/xfs_aops.o",
@@ -27,9 +31,17 @@ TOUCHED = [
     "mm/backing-dev.o",
     "mm/page-writeback.o",
 ]
-LABBLK = [f"drivers/block/labblk/{name}.o" for name in ("configfs", "main", "media", "timing")]
+LABBLK = [f"drivers/block/labblk/{name}.o" for name in ("configfs", "ftl", "main", "media", "timing")]
 AGWB = [f"fs/xfs/xfs_agwb_{name}.o" for name in ("hint", "pass", "sysfs")]
-OURS = ["mm/bdi-wb-affinity.o", "mm/bdi-writeback-ctx.o", *LABBLK, *AGWB]
+STREAMS = [f"fs/{name}.o" for name in ("write_stream", "xfs/xfs_ag_set", "xfs/xfs_write_stream")]
+OURS = [
+    "mm/bdi-wb-affinity.o",
+    "mm/bdi-writeback-ctx.o",
+    "fs/xfs/xfs_write_stream_sysfs.o",
+    *AGWB,
+    *STREAMS,
+    *LABBLK,
+]
 
 
 def test_no_new_warning(stock_kernel: Kernel, parallel_kernel: Kernel, kernel_source: Source) -> None:

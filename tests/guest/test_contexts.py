@@ -49,8 +49,10 @@ def test_kunit(debug_kernel: Kernel) -> None:
         "bdi_writeback_ctx",
         "bdi_wb_affinity",
         "bdi_wb_workers",
+        "labblk_ftl",
         "labblk_media",
         "labblk_timing",
+        "xfs_ag_set",
         "xfs_agwb",
     ]
     script = f"""

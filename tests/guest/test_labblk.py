@@ -33,9 +33,13 @@ LIMITS = {
     "submit_ns": (0, 10**9),
     "cache": (0, 1),
     "seed": (0, 2**64 - 1),
+    "max_write_streams": (0, 255),
+    "unit_kib": (0, 1 << 20),
+    "op_percent": (1, 100),
     "power": (0, 1),
 }
 FIXED = {"size_mib", "queues", "queue_depth", "channels", "stripe_kib", "cache"}
+FIXED |= {"max_write_streams", "unit_kib", "op_percent"}
 
 
 def run(kernel: Kernel, script: str, **more: Any) -> str:
@@ -105,7 +109,7 @@ def test_device_can_be_removed_under_load(debug_kernel: Kernel) -> None:
 
 
 def test_bad_attribute_values_are_refused_and_change_nothing(debug_kernel: Kernel) -> None:
-    bad: list[tuple[str, object]] = [("stripe_kib", 6)]
+    bad: list[tuple[str, object]] = [("stripe_kib", 6), ("unit_kib", 6)]
     for name, (least, most) in LIMITS.items():
         bad += [(name, value) for value in (least - 1, most + 1, "two", "1x")]
     bad += [("bad_blocks", value) for value in ("1", "1 0", "1 -1", "one two")]
@@ -130,3 +134,26 @@ def test_what_the_disk_is_made_of_is_fixed_with_it(debug_kernel: Kernel) -> None
 def test_name_too_long_for_a_disk_is_refused(debug_kernel: Kernel) -> None:
     script = f"{PREPARE}; ! mkdir $labs/a-name-of-more-than-thirty-one-bytes"
     assert "File name too long" in run(debug_kernel, script, device_size_mib=16)
+
+
+def test_flash_counts_what_is_written(debug_kernel: Kernel) -> None:
+    # 16 MiB in order, twice: no page is ever moved. A page of which a part is written counts whole.
+    script = f"""{PREPARE}
+        echo 16 > size_mib; echo 256 > unit_kib; echo 3 > max_write_streams; cat host_pages media_pages
+        echo 1 > power; cd /sys/block/mine/queue; cat max_write_streams write_stream_granularity; cd $labs/mine
+        for round in 1 2; do dd if=/dev/zero of=/dev/mine bs=64k count=256 oflag=direct 2> /dev/null; done
+        cat host_pages media_pages
+        dd if=/dev/zero of=/dev/mine bs=512 count=1 seek=7 oflag=direct 2> /dev/null; cat host_pages
+        blkdiscard /dev/mine; dd if=/dev/mine of=/dev/null bs=64k iflag=direct 2> /dev/null; cat host_pages
+    """
+    lines = run(debug_kernel, script, device_size_mib=16).splitlines()
+    assert lines == ["0", "0", "3", str(256 << 10), "8192", "8192", "8193", "8193"]
+
+
+def test_device_that_is_not_flash_counts_nothing(debug_kernel: Kernel) -> None:
+    script = f"""{PREPARE}
+        echo 16 > size_mib; echo 1 > power
+        dd if=/dev/zero of=/dev/mine bs=64k count=256 oflag=direct 2> /dev/null; cat host_pages media_pages
+        ! blkdiscard /dev/mine 2> /dev/null
+    """
+    assert run(debug_kernel, script, device_size_mib=16).splitlines() == ["0", "0"]

@@ -24,6 +24,8 @@
 #define LABBLK_MAX_MIB		(16 * SZ_1M)
 #define LABBLK_MAX_QUEUES	1024
 #define LABBLK_MAX_CHANNELS	1024
+#define LABBLK_MAX_UNIT_KIB	SZ_1M
+#define LABBLK_OP_PERCENT	7
 
 /**
  * struct labblk_field - an attribute that is a number
@@ -110,6 +112,9 @@ LABBLK_FIELD(flush_ns, 0, NSEC_PER_SEC, 1, false)
 LABBLK_FIELD(submit_ns, 0, NSEC_PER_SEC, 1, false)
 LABBLK_FIELD(cache, 0, 1, 1, true)
 LABBLK_FIELD(seed, 0, U64_MAX, 1, false)
+LABBLK_FIELD(max_write_streams, 0, U8_MAX, 1, true)
+LABBLK_FIELD(unit_kib, 0, LABBLK_MAX_UNIT_KIB, PAGE_SIZE / SZ_1K, true)
+LABBLK_FIELD(op_percent, 1, 100, 1, true)
 
 CONFIGFS_ATTR(labblk_, size_mib);
 CONFIGFS_ATTR(labblk_, queues);
@@ -122,6 +127,9 @@ CONFIGFS_ATTR(labblk_, flush_ns);
 CONFIGFS_ATTR(labblk_, submit_ns);
 CONFIGFS_ATTR(labblk_, cache);
 CONFIGFS_ATTR(labblk_, seed);
+CONFIGFS_ATTR(labblk_, max_write_streams);
+CONFIGFS_ATTR(labblk_, unit_kib);
+CONFIGFS_ATTR(labblk_, op_percent);
 
 static ssize_t labblk_power_show(struct config_item *item, char *page)
 {
@@ -163,6 +171,35 @@ static ssize_t labblk_bad_blocks_store(struct config_item *item,
 }
 CONFIGFS_ATTR(labblk_, bad_blocks);
 
+/* What has been written since there is a disk; nothing where it is not flash. */
+static void labblk_counts(struct labblk *lab, u64 *host_pages, u64 *media_pages)
+{
+	*host_pages = 0;
+	*media_pages = 0;
+
+	guard(mutex)(&lab->mutex);
+	if (lab->disk && lab->config.unit_kib)
+		labblk_ftl_counts(&lab->ftl, host_pages, media_pages);
+}
+
+static ssize_t labblk_host_pages_show(struct config_item *item, char *page)
+{
+	u64 host_pages, media_pages;
+
+	labblk_counts(to_labblk(item), &host_pages, &media_pages);
+	return sysfs_emit(page, "%llu\n", host_pages);
+}
+CONFIGFS_ATTR_RO(labblk_, host_pages);
+
+static ssize_t labblk_media_pages_show(struct config_item *item, char *page)
+{
+	u64 host_pages, media_pages;
+
+	labblk_counts(to_labblk(item), &host_pages, &media_pages);
+	return sysfs_emit(page, "%llu\n", media_pages);
+}
+CONFIGFS_ATTR_RO(labblk_, media_pages);
+
 static struct configfs_attribute *labblk_attrs[] = {
 	&labblk_attr_size_mib,
 	&labblk_attr_queues,
@@ -175,6 +212,11 @@ static struct configfs_attribute *labblk_attrs[] = {
 	&labblk_attr_submit_ns,
 	&labblk_attr_cache,
 	&labblk_attr_seed,
+	&labblk_attr_max_write_streams,
+	&labblk_attr_unit_kib,
+	&labblk_attr_op_percent,
+	&labblk_attr_host_pages,
+	&labblk_attr_media_pages,
 	&labblk_attr_power,
 	&labblk_attr_bad_blocks,
 	NULL,
@@ -222,6 +264,7 @@ static struct config_item *labblk_make_item(struct config_group *group,
 		.queue_depth = 64,
 		.channels = 1,
 		.stripe_kib = PAGE_SIZE / SZ_1K,
+		.op_percent = LABBLK_OP_PERCENT,
 	};
 	config_item_init_type_name(&lab->item, name, &labblk_type);
 	return &lab->item;

@@ -9,10 +9,11 @@
  *	main.c		the blk-mq driver: what becomes of a command
  *	timing.c	when a command ends
  *	media.c		what the device holds, and what a power cut leaves of it
+ *	ftl.c		what would be written to flash, were the device one
  *
  * A lock is taken while holding those before it only:
  *
- *	labblk::mutex, labblk_media::sem, labblk_timing::lock
+ *	labblk::mutex, labblk_ftl::mutex, labblk_media::sem, labblk_timing::lock
  *
  * A command never takes the mutex, so whoever holds it may wait for commands
  * to end. Nothing but the end of a command runs in interrupt context, and that
@@ -28,6 +29,7 @@
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
+#include "ftl.h"
 
 /**
  * struct labblk_timing - the channels of a device
@@ -94,6 +96,9 @@ bool labblk_media_is_powered(struct labblk_media *media);
  * @submit_ns: time for which the submitting task sleeps
  * @cache: whether there is a volatile write cache
  * @seed: decides what a power cut leaves
+ * @max_write_streams: greatest write stream
+ * @unit_kib: size of a reclaim unit of flash, 0 if the device is not flash
+ * @op_percent: over-provisioning, see labblk_ftl_init()
  *
  * The times and the seed may change while commands run, so these read them with
  * READ_ONCE(). The others do not change as long as there is a disk.
@@ -110,6 +115,9 @@ struct labblk_config {
 	u64 submit_ns;
 	u64 cache;
 	u64 seed;
+	u64 max_write_streams;
+	u64 unit_kib;
+	u64 op_percent;
 };
 
 /**
@@ -121,6 +129,7 @@ struct labblk_config {
  * @tag_set: of @disk
  * @timing: of @disk
  * @media: what it holds, for as long as the directory exists
+ * @ftl: of @disk, if it is flash
  * @bad_blocks: sectors that can be neither read nor written; has its own lock
  */
 struct labblk {
@@ -132,6 +141,7 @@ struct labblk {
 	struct blk_mq_tag_set tag_set;
 	struct labblk_timing timing;
 	struct labblk_media media;
+	struct labblk_ftl ftl;
 	struct badblocks bad_blocks;
 };
 

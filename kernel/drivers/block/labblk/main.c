@@ -18,6 +18,7 @@
 /* A command of 1 MiB, every page of it elsewhere in memory. */
 #define LABBLK_MAX_SECTORS	(SZ_1M >> SECTOR_SHIFT)
 #define LABBLK_MAX_SEGMENTS	(SZ_1M / PAGE_SIZE)
+#define LABBLK_MAX_DISCARD	(SZ_1G >> SECTOR_SHIFT)
 
 struct labblk_cmd {
 	struct hrtimer timer;
@@ -95,12 +96,42 @@ static int labblk_transfer(struct labblk *lab, struct request *rq)
 	return 0;
 }
 
+/* A page of which only a part is written is written anew as a whole. */
+static int labblk_write(struct labblk *lab, struct request *rq)
+{
+	u64 first = blk_rq_pos(rq) >> PAGE_SECTORS_SHIFT;
+	u64 last = (blk_rq_pos(rq) + blk_rq_sectors(rq) - 1) >>
+		   PAGE_SECTORS_SHIFT;
+	int err = labblk_transfer(lab, rq);
+
+	if (!err && lab->config.unit_kib)
+		labblk_ftl_write(&lab->ftl, first, last - first + 1,
+				 rq->bio->bi_write_stream);
+	return err;
+}
+
+/* The data stays, only flash forgets about it; a part of a page is not enough. */
+static int labblk_discard(struct labblk *lab, struct request *rq)
+{
+	u64 first = DIV_ROUND_UP(blk_rq_pos(rq), PAGE_SECTORS);
+	u64 end = (blk_rq_pos(rq) + blk_rq_sectors(rq)) >> PAGE_SECTORS_SHIFT;
+
+	if (!labblk_media_is_powered(&lab->media))
+		return -EIO;
+	if (first < end)
+		labblk_ftl_discard(&lab->ftl, first, end - first);
+	return 0;
+}
+
 static int labblk_carry_out(struct labblk *lab, struct request *rq)
 {
 	switch (req_op(rq)) {
 	case REQ_OP_READ:
-	case REQ_OP_WRITE:
 		return labblk_transfer(lab, rq);
+	case REQ_OP_WRITE:
+		return labblk_write(lab, rq);
+	case REQ_OP_DISCARD:
+		return labblk_discard(lab, rq);
 	case REQ_OP_FLUSH:
 		return labblk_media_flush(&lab->media);
 	default:
@@ -123,6 +154,8 @@ static u64 labblk_end_ns(struct labblk *lab, struct request *rq, u64 now_ns)
 			return now_ns;
 		page_ns = READ_ONCE(config->write_ns);
 		break;
+	case REQ_OP_DISCARD:
+		return now_ns;
 	default:
 		page_ns = READ_ONCE(config->read_ns);
 		break;
@@ -176,11 +209,17 @@ static int labblk_alloc_disk(struct labblk *lab)
 		.logical_block_size	= SECTOR_SIZE,
 		.max_hw_sectors		= LABBLK_MAX_SECTORS,
 		.max_segments		= LABBLK_MAX_SEGMENTS,
+		.max_write_streams	= config->max_write_streams,
 	};
 	struct gendisk *disk;
 
 	if (config->cache)
 		lim.features |= BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA;
+	if (config->unit_kib) {
+		lim.write_stream_granularity = config->unit_kib * SZ_1K;
+		lim.max_hw_discard_sectors = LABBLK_MAX_DISCARD;
+		lim.discard_granularity = PAGE_SIZE;
+	}
 	disk = blk_mq_alloc_disk(&lab->tag_set, &lim, lab);
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
@@ -190,6 +229,23 @@ static int labblk_alloc_disk(struct labblk *lab)
 	set_capacity(disk, config->size_mib * (SZ_1M >> SECTOR_SHIFT));
 	lab->disk = disk;
 	return 0;
+}
+
+static int labblk_add_ftl(struct labblk *lab)
+{
+	const struct labblk_config *config = &lab->config;
+
+	if (!config->unit_kib)
+		return 0;
+	return labblk_ftl_init(&lab->ftl, config->size_mib * (SZ_1M / PAGE_SIZE),
+			       config->unit_kib / (PAGE_SIZE / SZ_1K),
+			       config->op_percent, config->max_write_streams);
+}
+
+static void labblk_remove_ftl(struct labblk *lab)
+{
+	if (lab->config.unit_kib)
+		labblk_ftl_free(&lab->ftl);
 }
 
 /**
@@ -209,6 +265,9 @@ int labblk_add_disk(struct labblk *lab)
 				 config->stripe_kib);
 	if (err)
 		return err;
+	err = labblk_add_ftl(lab);
+	if (err)
+		goto free_timing;
 
 	lab->tag_set = (struct blk_mq_tag_set) {
 		.ops		= &labblk_mq_ops,
@@ -221,7 +280,7 @@ int labblk_add_disk(struct labblk *lab)
 	};
 	err = blk_mq_alloc_tag_set(&lab->tag_set);
 	if (err)
-		goto free_timing;
+		goto remove_ftl;
 	err = labblk_alloc_disk(lab);
 	if (err)
 		goto free_tag_set;
@@ -238,6 +297,8 @@ put_disk:
 	lab->disk = NULL;
 free_tag_set:
 	blk_mq_free_tag_set(&lab->tag_set);
+remove_ftl:
+	labblk_remove_ftl(lab);
 free_timing:
 	labblk_timing_free(&lab->timing);
 	return err;
@@ -258,5 +319,6 @@ void labblk_remove_disk(struct labblk *lab)
 	put_disk(lab->disk);
 	lab->disk = NULL;
 	blk_mq_free_tag_set(&lab->tag_set);
+	labblk_remove_ftl(lab);
 	labblk_timing_free(&lab->timing);
 }

@@ -140,7 +140,7 @@ def test_flash_counts_what_is_written(debug_kernel: Kernel) -> None:
     # 16 MiB in order, twice: no page is ever moved. A page of which a part is written counts whole.
     script = f"""{PREPARE}
         echo 16 > size_mib; echo 256 > unit_kib; echo 3 > max_write_streams; cat host_pages media_pages
-        echo 1 > power; cd /sys/block/mine/queue; cat max_write_streams write_stream_granularity; cd $labs/mine
+        echo 1 > power; cat /sys/block/mine/queue/*write_stream*
         for round in 1 2; do dd if=/dev/zero of=/dev/mine bs=64k count=256 oflag=direct 2> /dev/null; done
         cat host_pages media_pages
         dd if=/dev/zero of=/dev/mine bs=512 count=1 seek=7 oflag=direct 2> /dev/null; cat host_pages

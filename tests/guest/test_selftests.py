@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,20 @@ def test_nwritebacks_is_skipped_on_a_stock_kernel(stock_kernel: Kernel, selftest
     assert re.match(r"1\.\.0 # SKIP needs nwritebacks in ", lines[1])
     assert lines[2:] == []
     assert status == KSFT_SKIP
+
+
+def test_write_stream(debug_kernel: Kernel, kernel_source: Source, tmp_path: Path) -> None:
+    for name in ("kselftest.h", "kselftest_harness.h"):
+        shutil.copy(kernel_source.path / SELFTESTS / name, tmp_path / name)
+    folder = tmp_path / "filesystems" / "write_stream"
+    shutil.copytree(REPO / "kernel" / SELFTESTS / "filesystems" / "write_stream", folder)
+    program = folder / "write_stream_test"
+    uapi = REPO / "kernel" / "include" / "uapi"
+    subprocess.run(
+        ["gcc", "-Wall", "-Werror", "-O2", f"-I{uapi}", "-o", str(program), f"{program}.c"], check=True
+    )
+    status, lines = run(debug_kernel, str(program))
+    report = "\n".join(lines)
+    assert status == 0, report
+    assert "SKIP" not in report
+    assert re.match(r"# Totals: pass:\d+ fail:0 xfail:0 xpass:0 skip:0 error:0$", lines[-1]), report

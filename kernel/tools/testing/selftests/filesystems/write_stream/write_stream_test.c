@@ -61,7 +61,7 @@ static long get(int fd)
 	uint32_t stream = UINT_MAX;
 	int error = call(fd, GET, &stream, 0);
 
-	return error ? -error : stream;
+	return error ? -error : (long)stream;
 }
 
 static int run(const char *format, const char *dir)
@@ -85,6 +85,14 @@ static int open_file(const char *mnt, const char *name, int flags)
 	return open(path, flags | O_CLOEXEC, 0600);
 }
 
+static void clean_up(const char *dir, const char *mnt, int fd)
+{
+	if (fd > 0)
+		close(fd);
+	umount(mnt);
+	run("rm -r %s", dir);
+}
+
 FIXTURE_SETUP(write_stream)
 {
 	uint32_t max = 0;
@@ -103,26 +111,26 @@ FIXTURE_SETUP(write_stream)
 	ASSERT_EQ(0, ftruncate(self->fd, IMAGE_BYTES));
 	close(self->fd);
 	ASSERT_EQ(0, run("mkfs.xfs -q %s/image", self->dir));
+	self->fd = 0;
 	self->mounted = mount_image(self->dir);
-	if (!self->mounted)
+	if (!self->mounted) {
+		clean_up(self->dir, self->mnt, self->fd);
 		SKIP(return, "needs XFS and a loop device");
+	}
 
 	self->fd = open_file(self->mnt, "file", O_RDWR | O_CREAT);
 	ASSERT_LE(0, self->fd);
-	if (call(self->fd, GET_MAX, &max, 0) == ENOTTY)
+	if (call(self->fd, GET_MAX, &max, 0) == ENOTTY) {
+		clean_up(self->dir, self->mnt, self->fd);
 		SKIP(return, "needs write streams");
+	}
 	self->max = max;
 	ASSERT_GE(self->max, 2);
 }
 
 FIXTURE_TEARDOWN(write_stream)
 {
-	if (self->fd > 0)
-		close(self->fd);
-	if (self->mounted)
-		umount(self->mnt);
-	if (*self->dir)
-		run("rm -r %s", self->dir);
+	clean_up(self->dir, self->mnt, self->fd);
 }
 
 TEST_F(write_stream, maximum_fits_the_device)

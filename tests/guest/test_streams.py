@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Write streams in a running debug kernel: what reaches the device, and where XFS puts blocks."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import guest
+from lab.build import Kernel
+
+pytestmark = pytest.mark.guest
+
+PROGRAM = f"{sys.executable} {Path(__file__).parent / 'streams.py'}"
+PREPARE = "set -eu; streams=/sys/fs/xfs/$(basename $PWB_DEV)/write_streams"
+AGS = 8
+
+
+def run(kernel: Kernel, script: str, **more: Any) -> list[str]:
+    """Run a shell script on a fresh XFS with eight AGs and return the lines that it printed."""
+    output = io.StringIO()
+    settings = {"fs": "xfs", "mkfs": ["-d", f"agcount={AGS}"], "timeout_s": 240, **more}
+    result = guest.run(kernel.path, ["sh", "-c", f"{PREPARE}\n{script}"], stream=output, **settings)
+    assert result.status == 0, output.getvalue()
+    return output.getvalue().splitlines()
+
+
+def used(line: str) -> set[int]:
+    """Return the AGs that files have blocks in, of what streams.py printed."""
+    return {int(ag) for file in json.loads(line).values() for ag in file}
+
+
+def test_every_bio_names_its_stream(debug_kernel: Kernel) -> None:
+    script = f"""
+        mount -t tracefs none /sys/kernel/tracing 2> /dev/null || true
+        {PROGRAM} bios
+        echo 0 > $streams/hardware
+        {PROGRAM} bios
+    """
+    shown, without = (json.loads(line) for line in run(debug_kernel, script, device="flash")[-2:])
+    assert shown == {
+        "buffered": {"1": 2048},
+        "direct": {"2": 2048},
+        "mapped": {"3": 2048},
+        "uring": {"4": 2048},
+        "named": {"5": 2048},
+        "changed": {"6": 1024},
+    }
+    assert {name: found for name, found in without.items() if found} == {}
+
+
+def test_a_write_can_only_name_a_stream_of_the_device(debug_kernel: Kernel) -> None:
+    script = f"""
+        for stream in 0 1 8 9 255; do {PROGRAM} uring file $stream; done
+        echo 0 > $streams/hardware
+        for stream in 0 1; do {PROGRAM} uring file $stream; done
+    """
+    assert run(debug_kernel, script, device="flash") == ["0", "0", "0", "EINVAL", "EINVAL", "0", "EINVAL"]
+    assert run(debug_kernel, f"{PROGRAM} uring file 1") == ["EINVAL"]
+
+
+def test_a_stream_has_its_own_ags(debug_kernel: Kernel) -> None:
+    script = f"""
+        echo 4 > $streams/software
+        for stream in 1 2 3 4; do {PROGRAM} scatter $stream $stream.0 $stream.1 $stream.2 $stream.3; done
+    """
+    sets = [used(line) for line in run(debug_kernel, script)]
+    assert sets == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
+
+
+def test_more_streams_than_ags_take_turns(debug_kernel: Kernel) -> None:
+    script = f"for stream in 1 8 9 16; do {PROGRAM} scatter $stream $stream; done"
+    assert [used(line) for line in run(debug_kernel, script)] == [{0}, {7}, {0}, {7}]
+
+
+def test_files_without_a_stream_have_a_window(debug_kernel: Kernel) -> None:
+    # One process, so that no AG is taken when it is wanted.
+    one_by_one = f"""
+        for file in 0 1 2 3 4 5 6 7; do {PROGRAM} scatter 0 $1.$file > /dev/null; done
+        {PROGRAM} ags $1.*
+    """
+    script = f"""
+        fill() {{ {one_by_one}
+        }}
+        fill before
+        echo 4 > $streams/generic_ags
+        fill after
+    """
+    before, after = run(debug_kernel, script)
+    assert len(used(before)) == 1
+    assert len(used(after)) == 4
+    assert min(used(after)) == min(used(before))
+
+
+def test_every_part_can_be_switched_off(debug_kernel: Kernel) -> None:
+    script = f"""
+        echo 0 > $streams/stream_ags
+        {PROGRAM} scatter 0 one
+        {PROGRAM} scatter 3 two 2>&1 | grep -o 'Invalid argument'
+        echo 1 > $streams/stream_ags; echo 0 > $streams/software
+        {PROGRAM} scatter 1 three 2>&1 | grep -o 'Invalid argument'
+    """
+    one, two, three = run(debug_kernel, script)
+    assert len(used(one)) == 1
+    assert two == three == "Invalid argument"
+
+
+def test_switches_refuse_what_makes_no_sense(debug_kernel: Kernel) -> None:
+    script = """
+        cd $streams; grep . *
+        for bad in hardware=2 software=256 stream_ags=-1 generic_ags=0 generic_ags=65 software= software=x; do
+            printf '%s\\n' "${bad#*=}" | LC_ALL=C tee ${bad%=*} 2>&1 > /dev/null | grep -o 'Invalid argument'
+        done
+        grep . *
+    """
+    lines = run(debug_kernel, script)
+    defaults = ["generic_ags:1", "hardware:1", "software:16", "stream_ags:1"]
+    assert lines == [*defaults, *["Invalid argument"] * 7, *defaults]
+
+
+def test_a_stream_fills_the_whole_filesystem(debug_kernel: Kernel) -> None:
+    script = f"{PROGRAM} fill file 0; rm file; {PROGRAM} fill file 1"
+    without, with_stream = map(int, run(debug_kernel, script, device_size_mib=512))
+    assert with_stream >= without - 1
+    assert with_stream > 300
+
+
+def test_growing_leaves_streams_where_they_are(debug_kernel: Kernel) -> None:
+    script = f"""
+        echo 4 > $streams/software
+        {PROGRAM} scatter 2 a0 a1 a2 a3
+        (while :; do {PROGRAM} scatter 2 busy > /dev/null; done) & writer=$!
+        xfs_growfs . > /dev/null
+        kill $writer; wait $writer || true
+        {PROGRAM} scatter 2 b0 b1 b2 b3 b4 b5 b6 b7
+        {PROGRAM} scatter 1 c0 c1 c2 c3 c4 c5 c6 c7
+    """
+    mkfs = ["-d", f"agcount={AGS},size=512m"]
+    before, after, other = (used(line) for line in run(debug_kernel, script, mkfs=mkfs))
+    assert before == {2, 3}
+    assert after >= before
+    assert {ag for ag in after if ag >= AGS} <= set(range(AGS + 1, 2 * AGS, 4))
+    assert not after & other
+
+
+def test_filestreams_win(debug_kernel: Kernel) -> None:
+    script = f"""
+        cd /; umount $PWB_MNT; mount -o filestreams $PWB_DEV $PWB_MNT; cd $PWB_MNT
+        {PROGRAM} scatter 1 file 2>&1 | grep -o 'Invalid argument'
+    """
+    assert run(debug_kernel, script) == ["Invalid argument"]

@@ -11,11 +11,13 @@ this runs on the host's Python, seen from the guest.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import mmap
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -31,6 +33,11 @@ MAX_FILES = 64
 INODE_TRIES = 16
 # What the names of kworkers have that flush: flushers, and the workers of XFS's AG-aware writeback.
 FLUSHERS = ("flush-", "xfs-agwb/")
+# AGs that the files of one directory are spread over, with the placement generic.
+GENERIC_AGS = 4
+# _IOWR('f', 135, struct fs_write_stream) of kernel/include/uapi/linux/write_stream.h, to set a stream.
+WRITE_STREAM = 3 << 30 | 16 << 16 | ord("f") << 8 | 135
+SET_STREAM = 1 << 2
 
 
 class Run(TypedDict):
@@ -47,7 +54,8 @@ class Plan(TypedDict):
 
     ``files`` are written out in full and read into the page cache first, or left sparse with ``empty``;
     without any, ``layout_job`` (fio with create_only) makes them. ``inodes`` is ``even`` or ``skewed`` where
-    their inode numbers by ``modulus`` matter (:func:`choose_inodes`).
+    their inode numbers by ``modulus`` matter (:func:`choose_inodes`). ``placement`` is None, or where XFS is
+    to look for blocks: ``base``, ``generic`` or ``stream`` (:func:`place`).
     ``prepare`` is a shell script to run in the filesystem before every run.
     ``spread`` puts every second file on the second device, behind a symbolic link.
     """
@@ -61,6 +69,7 @@ class Plan(TypedDict):
     empty: bool
     inodes: str | None
     modulus: int | None
+    placement: str | None
     layout_job: str | None
     prepare: str | None
     spread: bool
@@ -245,11 +254,32 @@ def fail_with_fio(words: str, output: Path, what: str) -> None:
     raise LoadError(f"fio failed in {what}: {'; '.join(dict.fromkeys(said)) or 'it said nothing'}")
 
 
+def place(placement: str, paths: list[Path], device: Path, sysfs: Path = Path("/sys/fs/xfs")) -> None:
+    """Say where XFS is to look for the blocks of files.
+
+    Args:
+        placement: ``base``: in the AG of the inode; ``generic``: in a window of AGs from that one on;
+            ``stream``: each file in the AGs of a write stream of its own.
+        paths: the files; with streams they stay open until the end, for a stream lasts as long as its inode.
+        device: of the filesystem.
+        sysfs: where mounted filesystems have their switches.
+    """
+    switches = sysfs / device.resolve().name / "write_streams"
+    (switches / "generic_ags").write_text(str(GENERIC_AGS if placement == "generic" else 1))
+    if placement != "stream":
+        return
+    (switches / "software").write_text(str(len(paths)))
+    for stream, path in enumerate(paths, 1):
+        fcntl.ioctl(os.open(path, os.O_WRONLY), WRITE_STREAM, struct.pack("=IIQ", SET_STREAM, stream, 0))
+
+
 def lay_out(plan: Plan, mount: Path, mount2: Path | None, results: Path) -> None:
     """Make the files that the jobs write to, spread over both devices where the plan asks for it."""
     for directory in plan["directories"]:
         (mount / directory).mkdir(parents=True, exist_ok=True)
     paths = make_files(plan, mount, mount2)
+    if plan["placement"]:
+        place(plan["placement"], paths, Path(os.environ["PWB_DEV"]))
     if plan["layout_job"]:
         output = results / "layout.json"
         done = fio(plan, results / plan["layout_job"], output, mount, plan["runs"][0]["env"])

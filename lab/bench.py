@@ -28,7 +28,7 @@ from lab.lock import exclusive
 from lab.measure import Raw, RawRun, figures
 from lab.paths import REPO, cache_dir
 from lab.progress import duration
-from lab.published import Affinity, AgMode, Filesystem, Layout, Variant
+from lab.published import Affinity, AgMode, Filesystem, Layout, Placement, Variant
 from lab.results import Key, Measured
 from lab.scenario import Limit, Scenario, Window
 from lab.source import Source
@@ -90,6 +90,7 @@ class Setting:
     affinity: Affinity | None = None
     workers: int | None = None
     ag_mode: AgMode | None = None
+    placement: Placement | None = None
     layout: Layout = "as-made"
 
     @property
@@ -109,6 +110,7 @@ class Setting:
             self.layout,
             workers=self.workers,
             ag_mode=self.ag_mode,
+            placement=self.placement,
         )
 
     @property
@@ -118,7 +120,8 @@ class Setting:
         layout = self.layout if self.layout != "as-made" else None
         workers = f"workers{self.workers}" if self.workers else None
         mode = f"mode-{self.ag_mode}" if self.ag_mode else None
-        return "-".join(part for part in (kernel, self.affinity, workers, mode, layout) if part)
+        parts = kernel, self.affinity, workers, mode, self.placement, layout
+        return "-".join(part for part in parts if part)
 
     @property
     def mounted(self) -> str:
@@ -314,14 +317,16 @@ def _settings(chosen: Scenario) -> list[Setting]:
     found = [Setting("stock", 1)]
     crews: list[int | None] = [*chosen.workers]
     modes: list[AgMode | None] = [*chosen.ag_modes]
+    placements: list[Placement | None] = [*chosen.placements]
     for contexts in chosen.contexts:
         # With one context there is nothing to choose.
         tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
         found += [
-            Setting("parallel", contexts, affinity, workers, mode)
+            Setting("parallel", contexts, affinity, workers, mode, placement)
             for affinity in tried or [None]
             for workers in crews or [None]
             for mode in modes or [None]
+            for placement in placements or [None]
         ]
     if "two_bdi" in chosen.bounds:
         found.append(Setting("two_bdi", None))
@@ -478,6 +483,7 @@ def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path)
         affinity=setting.affinity,
         workers=setting.workers,
         ag_mode=setting.ag_mode,
+        placement=setting.placement,
         layout=setting.layout,
         dirty_limit_mib=None if direct else int(run.name.removeprefix("limit-")),
     )
@@ -506,6 +512,7 @@ def _write_plan(where: Path, boot: Boot, session: _Session) -> None:
         "empty": chosen.files.empty if chosen.files else False,
         "inodes": None if boot.setting.layout == "as-made" else boot.setting.layout,
         "modulus": chosen.files.modulus if chosen.files else None,
+        "placement": boot.setting.placement,
         "layout_job": layout,
         "prepare": boot.setting.mounted + (chosen.prepare or "") or None,
         "spread": boot.setting.variant == "two_bdi",

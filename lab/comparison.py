@@ -138,11 +138,14 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
     contexts: int | Literal["best", "worst"] = "worst" if row.kind == "extents" else "best"
     if len(row.contexts) == 1:
         contexts = row.contexts[0]
-    new = _pick(
-        place,
-        row.kind,
-        Pick(contexts=contexts, affinity=row.affinity, ag_mode=row.ag_mode, layout=row.layout),
+    wanted = Pick(
+        contexts=contexts,
+        affinity=row.affinity,
+        ag_mode=row.ag_mode,
+        layout=row.layout,
+        placement=row.placement,
     )
+    new = _pick(place, row.kind, wanted)
     published = _published_gain(row)
     measured = _measured_gain(row.kind, base, new)
     return Comparison(
@@ -206,7 +209,11 @@ def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
     Published numbers go to the one that the row is about.
     """
     told = dict(zip(row.contexts, row.values, strict=True)) if row.contexts else {}
-    parallel = [cell for cell in place.cells if cell.variant == "parallel"]
+    parallel = [
+        cell
+        for cell in place.cells
+        if cell.variant == "parallel" and cell.ag_mode == row.ag_mode and cell.placement == row.placement
+    ]
     # One context has nothing to choose: its cell belongs to every affinity.
     affinities = {cell.affinity: None for cell in parallel if cell.contexts != 1} or {None: None}
     curves = []
@@ -215,9 +222,7 @@ def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
             found = {
                 cell.contexts or 0: cell
                 for cell in parallel
-                if cell.layout == layout
-                and cell.ag_mode == row.ag_mode
-                and (cell.affinity == affinity or cell.contexts == 1)
+                if cell.layout == layout and (cell.affinity == affinity or cell.contexts == 1)
             }
             own = told if affinity == row.affinity and layout == row.layout else {}
             points = []
@@ -273,6 +278,7 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
         and (cell.affinity == pick.affinity or cell.contexts == 1)
         and (cell.workers == pick.workers or cell.variant == "stock")
         and (cell.ag_mode == pick.ag_mode or cell.variant == "stock")
+        and (cell.placement == pick.placement or cell.variant == "stock")
         and (value := figure(cell, kind)) is not None
     ]
     if not found:

@@ -12,6 +12,7 @@ Filesystem = Literal["xfs", "ext4", "f2fs"]
 Affinity = Literal["fs", "ino", "rotor", "least-loaded"]
 AgMode = Literal["off", "ag-hint", "rotor", "generic"]
 Layout = Literal["as-made", "even", "skewed"]
+Placement = Literal["base", "generic", "stream"]
 Kind = Literal["throughput", "seconds", "latency", "extents"]
 
 
@@ -26,8 +27,8 @@ class Published(Strict):
 
     Without ``contexts`` the base is the unmodified kernel and ``new`` one number, of a number of contexts
     that was not published. With ``contexts`` the base is one context, and ``new`` has a number for each.
-    ``affinity``, ``ag_mode`` and ``layout`` say which of ours is meant where a scenario tries several. Units
-    are the publication's own.
+    ``affinity``, ``ag_mode``, ``layout`` and ``placement`` say which of ours is meant where a scenario tries
+    several. Units are the publication's own.
     """
 
     id: Annotated[str, Field(pattern=r"^T[1-6]$")]
@@ -41,6 +42,7 @@ class Published(Strict):
     affinity: Affinity | None = None
     ag_mode: AgMode | None = None
     layout: Layout = "as-made"
+    placement: Placement | None = None
 
     @model_validator(mode="after")
     def _a_number_for_each(self) -> Self:
@@ -59,7 +61,7 @@ class Published(Strict):
 class Pick(Strict):
     """Chooses a cell of a result; ``best`` and ``worst`` are over every number of contexts.
 
-    ``workers`` or ``ag_mode`` None: the cell that was measured with the kernel's own default.
+    ``workers``, ``ag_mode`` or ``placement`` None: the cell that was measured with the kernel's own default.
     """
 
     variant: Literal["stock", "parallel"] = "parallel"
@@ -68,6 +70,7 @@ class Pick(Strict):
     workers: int | None = None
     ag_mode: AgMode | None = None
     layout: Layout = "as-made"
+    placement: Placement | None = None
 
 
 class Bar(Strict):

@@ -57,6 +57,7 @@ def setting_name(
     *,
     workers: int | None = None,
     ag_mode: str | None = None,
+    placement: str | None = None,
 ) -> str:
     """Name a setting in words; what is as usual is left out."""
     if variant == "parallel":
@@ -65,8 +66,9 @@ def setting_name(
         name = {"stock": "stock", "two_bdi": "two BDIs", "direct": "direct I/O"}[variant]
     crew = f"{workers} worker{'s' if workers != 1 else ''}" if workers else None
     mode = f"mode {ag_mode}" if ag_mode else None
-    place = layout if layout != "as-made" else None
-    return ", ".join(part for part in (name, affinity, crew, mode, place) if part)
+    place = f"{placement} placement" if placement else None
+    made = layout if layout != "as-made" else None
+    return ", ".join(part for part in (name, affinity, crew, mode, place, made) if part)
 
 
 def cell_name(cell: Cell) -> str:
@@ -78,6 +80,7 @@ def cell_name(cell: Cell) -> str:
         cell.layout,
         workers=cell.workers,
         ag_mode=cell.ag_mode,
+        placement=cell.placement,
     )
 
 
@@ -100,6 +103,7 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
             cell.contexts or 0,
             cell.workers or 0,
             AG_MODES.index(cell.ag_mode) if cell.ag_mode else 0,
+            cell.placement or "",
         ),
     )
 

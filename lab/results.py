@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from lab.measure import Figures, Raw, Spread, ratio, spread
 from lab.paths import REPO
-from lab.published import Affinity, AgMode, Layout, Variant
+from lab.published import Affinity, AgMode, Layout, Placement, Variant
 
 RESULTS = REPO / "results"
 
@@ -24,9 +24,9 @@ class Cell(BaseModel):
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
     stock itself. ``contexts`` is None for the bounds and 1 for stock, which has one flusher.
-    ``affinity``, ``workers`` and ``ag_mode`` are None where the kernel's own default was left alone,
-    ``dirty_limit_mib`` for direct I/O. Ratios are of medians in the same result; their spreads are of the
-    ratios round by round. A figure that could not be had is None. docs/results.md explains each.
+    ``affinity``, ``workers``, ``ag_mode`` and ``placement`` are None where the kernel's own default was left
+    alone, ``dirty_limit_mib`` for direct I/O. Ratios are of medians in the same result; their spreads are of
+    the ratios round by round. A figure that could not be had is None. docs/results.md explains each.
     """
 
     scenario: str
@@ -38,6 +38,7 @@ class Cell(BaseModel):
     affinity: Affinity | None = None
     workers: int | None = None
     ag_mode: AgMode | None = None
+    placement: Placement | None = None
     layout: Layout = "as-made"
     dirty_limit_mib: int | None
     runs: int
@@ -75,6 +76,7 @@ class Key(BaseModel, frozen=True):
     affinity: Affinity | None = None
     workers: int | None = None
     ag_mode: AgMode | None = None
+    placement: Placement | None = None
     layout: Layout = "as-made"
 
 
@@ -108,6 +110,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
             "affinity": None,
             "workers": None,
             "ag_mode": None,
+            "placement": None,
         }
         return rates.get(key.model_copy(update=change | {"dirty_limit_mib": limit}), [])
 
@@ -130,6 +133,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         affinity=key.affinity,
         workers=key.workers,
         ag_mode=key.ag_mode,
+        placement=key.placement,
         layout=key.layout,
         dirty_limit_mib=key.dirty_limit_mib,
         runs=len(runs),

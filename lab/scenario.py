@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from lab.errors import LabError, unknown_name
 from lab.paths import REPO
-from lab.published import Affinity, AgMode, Bar, Filesystem, Layout, Published, Strict
+from lab.published import Affinity, AgMode, Bar, Filesystem, Layout, Placement, Published, Strict
 
 SCENARIOS = REPO / "scenarios"
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
@@ -90,10 +90,12 @@ class Scenario(Strict):
     because what the first limit wrote would be the second one's starting point; so it does with empty files.
     ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1, ``workers``
     values of ``wb_workers`` to try with each, ``ag_modes`` modes of XFS's AG-aware writeback, for
-    overwrites and delayed allocation alike; none of them: the kernel's own default. ``mkfs`` has further
-    arguments of a filesystem's mkfs. ``prepare`` is a shell script that runs in the filesystem before
-    every fio run; what it leaves running in the background gets a SIGTERM after that run. ``published``
-    and ``bars`` are what ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
+    overwrites and delayed allocation alike; none of them: the kernel's own default. ``placements`` say
+    where XFS begins to look for blocks of a file: ``base`` in the AG of its inode, ``generic`` in a window of
+    AGs, ``stream`` in those of a write stream of its own. ``mkfs`` has further arguments of a filesystem's
+    mkfs. ``prepare`` is a shell script that runs in the filesystem before every fio run; what it leaves
+    running in the background gets a SIGTERM after that run. ``published`` and ``bars`` are what
+    ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
     """
 
     name: Name
@@ -104,6 +106,7 @@ class Scenario(Strict):
     affinities: list[Affinity] = Field(default_factory=list)
     workers: list[Annotated[int, Field(ge=1, le=8)]] = Field(default_factory=list)
     ag_modes: list[AgMode] = Field(default_factory=list)
+    placements: list[Placement] = Field(default_factory=list)
     bounds: list[Bound] = Field(default_factory=list)
     repetitions: int = Field(ge=1)
     limits: list[Limit] = Field(min_length=1)
@@ -138,6 +141,7 @@ class Scenario(Strict):
             ("affinities", self.affinities),
             ("workers", self.workers),
             ("ag_modes", self.ag_modes),
+            ("placements", self.placements),
             ("layouts", self.layouts),
             ("limits", mib),
         ):
@@ -150,12 +154,20 @@ class Scenario(Strict):
         return self
 
     @model_validator(mode="after")
+    def _placed_where_blocks_are_wanted(self) -> Self:
+        placeable = self.files is not None and self.files.empty and self.filesystems == ["xfs"]
+        if self.placements and not placeable:
+            raise ValueError("placements go with empty files on xfs, whose blocks are yet to be allocated")
+        return self
+
+    @model_validator(mode="after")
     def _claims_are_measured(self) -> Self:
         for row in self.published:
             if row.fs not in self.filesystems:
                 raise ValueError(f"published {row.id}: {row.fs} is none of the scenario's filesystems")
             self._check_setting(f"published {row.id}", row.affinity, row.layout)
             self._check_ag_mode(f"published {row.id}", row.ag_mode)
+            self._check_placement(f"published {row.id}", row.placement)
         for bar in self.bars:
             for pick in (bar.cell, bar.of):
                 has_choice = pick.variant == "parallel" and pick.contexts != 1
@@ -168,6 +180,7 @@ class Scenario(Strict):
                     )
                 if pick.variant == "parallel":
                     self._check_ag_mode(f"bar {bar.claim!r}", pick.ag_mode)
+                    self._check_placement(f"bar {bar.claim!r}", pick.placement)
         return self
 
     def _check_ag_mode(self, what: str, mode: AgMode | None) -> None:
@@ -181,6 +194,11 @@ class Scenario(Strict):
             raise ValueError(f"{what}: affinity {affinity} is none of the scenario's, {self.affinities}")
         if layout not in self.layouts:
             raise ValueError(f"{what}: layout {layout} is none of the scenario's, {self.layouts}")
+
+    def _check_placement(self, what: str, placement: Placement | None) -> None:
+        known: list[Placement | None] = [*self.placements]
+        if placement not in (known or [None]):
+            raise ValueError(f"{what}: placement {placement} is none of the scenario's, {self.placements}")
 
     def expanded(self) -> Scenario:
         """Return the scenario that ``--full`` runs."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab.measure import Figures, Raw, RawRun, Sample
-from lab.published import Affinity, AgMode, Layout, Variant
+from lab.published import Affinity, AgMode, Layout, Placement, Variant
 from lab.results import Key, Measured
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -82,6 +82,7 @@ def measured(
     affinity: Affinity | None = None,
     workers: int | None = None,
     ag_mode: AgMode | None = None,
+    placement: Placement | None = None,
     layout: Layout = "as-made",
 ) -> list[Measured]:
     """Return one measured run per round."""
@@ -94,6 +95,7 @@ def measured(
         affinity=affinity,
         workers=workers,
         ag_mode=ag_mode,
+        placement=placement,
         layout=layout,
     )
     return [

@@ -176,6 +176,31 @@ def test_modes_of_ag_aware_writeback_are_told_apart() -> None:
     assert (found.measured, found.settings) == (4, "1 context, mode ag-hint / stock")
 
 
+def test_placements_are_told_apart() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [80]),
+        *samples.measured("parallel", 1, 128, [80], placement="base"),
+        *samples.measured("parallel", 1, 128, [240], placement="stream"),
+    ]
+    row = {
+        "id": "T5",
+        "claim": "c",
+        "fs": "xfs",
+        "kind": "throughput",
+        "unit": "k IOPS",
+        "base": 41,
+        "new": 227,
+        "placement": "stream",
+    }
+    files = {"names": ["a"], "size_mib": 1, "empty": True}
+    chosen = _scenario(filesystems=["xfs"], placements=["base", "stream"], files=files, published=[row])
+    [found] = comparison.compare_cells(chosen, results.cells("s", runs))
+    assert found.measured is not None
+    assert (found.measured.ratio, found.measured.setting) == (3, "1 context, stream placement")
+    assert found.verdict == "a smaller gain"
+    assert [point.measured for curve in found.curves for point in curve.points] == [3]
+
+
 def test_a_bar_without_its_cell() -> None:
     found = _cleared({"contexts": 8}, {"variant": "stock"}, _rates(100), at_least=1)
     assert (found.measured, found.met, found.settings) == (None, None, "not measured / stock")

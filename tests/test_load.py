@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,7 @@ def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
         "empty": True,
         "inodes": "even",
         "modulus": 2,
+        "placement": None,
         "layout_job": None,
         "prepare": None,
         "spread": False,
@@ -97,6 +99,32 @@ def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
     made = [(tmp_path / name).stat() for name in plan["files"]]
     assert [(one.st_size, one.st_blocks) for one in made] == [(3 << 20, 0)] * 2
     assert [one.st_ino % 2 for one in made] == [0, 1]
+
+
+def test_placement_sets_switches_and_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    switches = tmp_path / "sda" / "write_streams"
+    switches.mkdir(parents=True)
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        path.touch()
+    given: list[tuple[str, tuple[int, ...]]] = []
+
+    def ioctl(fd: int, request: int, argument: bytes) -> None:
+        assert request == load.WRITE_STREAM
+        given.append((Path(f"/proc/self/fd/{fd}").readlink().name, struct.unpack("=IIQ", argument)))
+
+    monkeypatch.setattr("guest.load.fcntl.ioctl", ioctl)
+    load.place("base", paths, Path("/dev/sda"), tmp_path)
+    assert (switches / "generic_ags").read_text() == "1"
+    load.place("generic", paths, Path("/dev/sda"), tmp_path)
+    assert (switches / "generic_ags").read_text() == "4"
+    assert given == []
+    load.place("stream", paths, Path("/dev/sda"), tmp_path)
+    assert [(path.name, path.read_text()) for path in sorted(switches.iterdir())] == [
+        ("generic_ags", "1"),
+        ("software", "2"),
+    ]
+    assert given == [("a", (4, 1, 0)), ("b", (4, 2, 0))]
 
 
 def test_prepare_runs_in_the_filesystem_and_leaves_its_group(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_result_with_nothing_to_compare_with(tmp_path: Path) -> None:
 
 def test_all_claims_unless_named() -> None:
     every = published_table.known([])
-    assert " ".join(every) == "blocked extents skew t1-nvme t1-pmem t2 t3 t4-12-files t4-6-files t6"
+    assert " ".join(every) == "blocked extents skew t1-nvme t1-pmem t2 t3 t4-12-files t4-6-files t5 t6"
     assert published_table.known(["t2"]) == ["t2"]
 
 

@@ -116,6 +116,44 @@ def test_wrong_claims_name_what_is_wrong(before: str, after: str, words: str) ->
         scenario.parse("s", CLAIMING.replace(before, after, 1))
 
 
+PLACING = (
+    SMALL.replace("contexts = [1]", 'contexts = [1]\nplacements = ["base", "stream"]', 1)
+    + """
+[files]
+names = ["a"]
+size_mib = 1
+empty = true
+[[bars]]
+claim = "b"
+kind = "throughput"
+cell = { placement = "stream" }
+of = { variant = "stock" }
+at_least = 2
+"""
+)
+
+
+def test_placements() -> None:
+    assert scenario.parse("s", PLACING).bars[0].cell.placement == "stream"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("empty = true", "", "placements go with empty files on xfs"),
+        ('filesystems = ["xfs"]', 'filesystems = ["ext4"]', "placements go with empty files on xfs"),
+        ('"base", "stream"', '"base", "base"', "placements: each value once"),
+        ('"base", "stream"', '"base", "other"', "placements.1"),
+        ('cell = { placement = "stream" }', "cell = {}", "bar 'b': placement None is none of the scenario's"),
+        ('"base", "stream"', '"base"', "bar 'b': placement stream is none of the scenario's"),
+    ],
+)
+def test_wrong_placements_name_what_is_wrong(before: str, after: str, words: str) -> None:
+    assert before in PLACING
+    with pytest.raises(LabError, match=words):
+        scenario.parse("s", PLACING.replace(before, after, 1))
+
+
 def test_every_published_number_is_in_a_scenario() -> None:
     found = {(row.id, row.fs, row.kind) for name in scenario.names() for row in scenario.load(name).published}
     assert found == {
@@ -129,6 +167,7 @@ def test_every_published_number_is_in_a_scenario() -> None:
         ("T3", "f2fs", "extents"),
         ("T3", "xfs", "extents"),
         ("T4", "xfs", "throughput"),
+        ("T5", "xfs", "throughput"),
         ("T6", "xfs", "seconds"),
     }
 

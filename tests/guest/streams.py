@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: write files with write streams in every way, and tell where the streams and blocks went.
 
-``streams.py bios``: how many sectors of each stream were sent to the device, by way of writing, as JSON.
+``streams.py bios WAY...``: how many sectors of each stream went to the device, by way of writing, as JSON.
 ``streams.py uring FILE STREAM``: a direct write that names a stream; prints the symbol of the error or 0.
 ``streams.py fill FILE STREAM``: write until the filesystem is full, prints the MiB that fitted.
 ``streams.py ags FILE...``: for each file its AGs and how many blocks of 4 KiB are in each, as JSON.
@@ -156,11 +156,13 @@ def changed(stream: int) -> None:
 WAYS = (buffered, direct, mapped, uring, named, changed)
 
 
-def bios() -> dict[str, dict[str, int]]:
-    """Write in every way, each with a stream of its own, and count sectors by stream; 0 is left out."""
+def bios(wanted: list[str]) -> dict[str, dict[str, int]]:
+    """Write in these ways, each with a stream of its own, and count sectors by stream; 0 is left out."""
     found = {}
     (TRACING / "events/block/block_bio_queue/enable").write_text("1")
     for number, way in enumerate(WAYS, 1):
+        if way.__name__ not in wanted:
+            continue
         (TRACING / "trace").write_text("")
         way(number)
         sectors: Counter[str] = Counter()
@@ -246,7 +248,7 @@ def fill(path: str, stream: int) -> int:
 def main(mode: str, *arguments: str) -> None:
     """Do what is asked for, in the current folder."""
     if mode == "bios":
-        print(json.dumps(bios()))
+        print(json.dumps(bios(list(arguments))))
     elif mode == "ags":
         print(json.dumps(ags(list(arguments))))
     elif mode == "scatter":

@@ -393,6 +393,28 @@ def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **cho
 
 
 @cli.command()
+@click.option(
+    "--output",
+    default="isolation",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for summary.json and isolation.png",
+)
+@_source_options
+def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
+    """Draw where XFS puts files that are written side by side, with and without write streams."""
+    from lab import isolation
+
+    kernel = _build("parallel", _source(tree, series))
+    recorded = {
+        "without streams": isolation.record(kernel, streams=False),
+        "a stream for each file": isolation.record(kernel, streams=True),
+    }
+    isolation.report(recorded, output)
+    click.echo(output / "isolation.png")
+
+
+@cli.command()
 @click.argument("folder", default="results/latest", type=click.Path(path_type=Path), metavar="[RESULT]")
 def throttle(folder: Path) -> None:
     """Print how a result of "pwb bench throttle-even" compares with stock, cell by cell.

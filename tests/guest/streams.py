@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: write files with write streams in every way, and tell where the streams and blocks went.
 
-``streams.py bios WAY...``: how many sectors of each stream went to the device, by way of writing, as JSON.
-``streams.py uring FILE STREAM``: a direct write that names a stream; prints the symbol of the error or 0.
-``streams.py fill FILE STREAM``: write until the filesystem is full, prints the MiB that fitted.
-``streams.py ags FILE...``: for each file its AGs and how many blocks of 4 KiB are in each, as JSON.
-``streams.py scatter STREAM FILE...``: a process for each file fills every other block; then JSON as above.
+After ``python -m tests.guest.streams``:
+
+``bios WAY...``: how many sectors of each stream went to the device, by way of writing, as JSON.
+``uring FILE STREAM``: a direct write that names a stream; prints the symbol of the error or 0.
+``fill FILE STREAM``: write until the filesystem is full; prints the MiB that fitted.
+``ags FILE...``: for each file its AGs and how many blocks of 4 KiB are in each, as JSON.
+``scatter STREAM FILE...``: a process for each file fills every other block of it; then JSON as above.
 Standard library only.
 """
 
@@ -21,26 +23,17 @@ import re
 import struct
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from multiprocessing import Process
 from pathlib import Path
 
+from guest.fiemap import extents
+from guest.load import SET_STREAM, WRITE_STREAM
+
 BLOCK = 4096
-SECTOR = 512
 FILE_BYTES = 1 << 20
 SCATTERED_BYTES = 4 << 20
 TRACING = Path("/sys/kernel/tracing")
 QUEUED = re.compile(r"block_bio_queue: \S+ W\S* \d+ \+ (\d+) \[.*\] stream (\d+)$", re.MULTILINE)
-
-# _IOWR('f', 135, struct fs_write_stream) of kernel/include/uapi/linux/write_stream.h.
-WRITE_STREAM = 3 << 30 | 16 << 16 | ord("f") << 8 | 135
-SET = 1 << 2
-# _IOWR('f', 11, struct fiemap) of include/uapi/linux/fiemap.h.
-FIEMAP = 3 << 30 | 32 << 16 | ord("f") << 8 | 11
-FIEMAP_HEAD = struct.Struct("=2Q4I")
-FIEMAP_EXTENT = struct.Struct("=5Q4I")
-EXTENTS = 4096
-UINT64_MAX = (1 << 64) - 1
 
 # include/uapi/linux/io_uring.h; the system calls have these numbers everywhere.
 SETUP, ENTER = 425, 426
@@ -53,7 +46,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 def set_stream(fd: int, stream: int) -> None:
     """Give a file a write stream."""
-    fcntl.ioctl(fd, WRITE_STREAM, struct.pack("=IIQ", SET, stream, 0))
+    fcntl.ioctl(fd, WRITE_STREAM, struct.pack("=IIQ", SET_STREAM, stream, 0))
 
 
 def block_of(byte: int, size: int = BLOCK) -> mmap.mmap:
@@ -173,26 +166,6 @@ def bios(wanted: list[str]) -> dict[str, dict[str, int]]:
     return found
 
 
-def extents(path: str) -> Iterator[tuple[int, int]]:
-    """Yield where each extent of a file lies on the device, and its length, in bytes."""
-    fd = os.open(path, os.O_RDONLY)
-    start = 0
-    while True:
-        head = FIEMAP_HEAD.pack(start, UINT64_MAX - start, 1, 0, EXTENTS, 0)
-        buffer = bytearray(head + bytes(FIEMAP_EXTENT.size * EXTENTS))
-        fcntl.ioctl(fd, FIEMAP, buffer)
-        count = FIEMAP_HEAD.unpack_from(buffer)[3]
-        for i in range(count):
-            logical, physical, length, *_ = FIEMAP_EXTENT.unpack_from(
-                buffer, FIEMAP_HEAD.size + i * FIEMAP_EXTENT.size
-            )
-            start = logical + length
-            yield physical, length
-        if count < EXTENTS:
-            break
-    os.close(fd)
-
-
 def ags(paths: list[str]) -> dict[str, dict[str, int]]:
     """Return the AGs of files."""
     info = os.popen("xfs_info .").read()
@@ -200,7 +173,7 @@ def ags(paths: list[str]) -> dict[str, dict[str, int]]:
     found = {}
     for path in paths:
         blocks: Counter[str] = Counter()
-        for physical, length in extents(path):
+        for physical, length in extents(Path(path)):
             for byte in range(physical, physical + length, BLOCK):
                 blocks[str(byte // ag_bytes)] += 1
         found[path] = dict(blocks)

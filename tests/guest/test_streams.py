@@ -6,17 +6,17 @@ from __future__ import annotations
 import io
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab import guest
 from lab.build import Kernel
+from lab.paths import REPO
 
 pytestmark = pytest.mark.guest
 
-PROGRAM = f"{sys.executable} {Path(__file__).parent / 'streams.py'}"
+PROGRAM = f"env PYTHONPATH={REPO} {sys.executable} -m tests.guest.streams"
 PREPARE = "set -eu; streams=/sys/fs/xfs/$(basename $PWB_DEV)/write_streams"
 AGS = 8
 
@@ -31,7 +31,7 @@ def run(kernel: Kernel, script: str, **more: Any) -> list[str]:
 
 
 def used(line: str) -> set[int]:
-    """Return the AGs that files have blocks in, of what streams.py printed."""
+    """Return the AGs that files have blocks in, of what tests.guest.streams printed."""
     return {int(ag) for file in json.loads(line).values() for ag in file}
 
 

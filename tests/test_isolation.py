@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where blocks of files lie: numbers and a picture, of made-up extents, and of a real file."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from guest.fiemap import extents
+from lab import isolation
+
+MIB = 1 << 20
+AG = isolation.DEVICE_MIB * MIB // isolation.AGS
+
+
+def recorded(*files: list[tuple[int, int]]) -> isolation.Recorded:
+    return isolation.Recorded(device_bytes=isolation.DEVICE_MIB * MIB, files=list(files))
+
+
+TOGETHER = recorded([(0, MIB), (2 * MIB, MIB)], [(MIB, MIB), (3 * MIB, MIB)])
+APART = recorded([(0, 2 * MIB)], [(AG, 2 * MIB)])
+
+
+def test_numbers() -> None:
+    assert isolation.isolation(TOGETHER) == isolation.Isolation(extents=4, ags_of_a_file=1, files_of_an_ag=2)
+    assert isolation.isolation(APART) == isolation.Isolation(extents=2, ags_of_a_file=1, files_of_an_ag=1)
+    assert isolation.isolation(recorded([(AG - MIB, 2 * MIB)])).ags_of_a_file == 2
+
+
+def test_cells() -> None:
+    lines = isolation.cells(APART)
+    wide = 2 * isolation.CELLS_PER_LINE * MIB // AG
+    assert [len(line) for line in lines] == [isolation.CELLS_PER_LINE] * isolation.LINES
+    assert [line[: wide + 1] for line in lines[:3]] == [
+        [1] * wide + [0],
+        [2] * wide + [0],
+        [0] * (wide + 1),
+    ]
+    assert (
+        isolation.cells(recorded([(0, isolation.DEVICE_MIB * MIB)]))
+        == [[1] * isolation.CELLS_PER_LINE] * isolation.LINES
+    )
+
+
+def test_report(tmp_path: Path) -> None:
+    isolation.report({"without streams": TOGETHER, "a stream each": APART}, tmp_path / "new")
+    summary = json.loads((tmp_path / "new" / "summary.json").read_text())
+    assert summary["a stream each"] == {"extents": 2, "ags_of_a_file": 1, "files_of_an_ag": 1}
+    assert (tmp_path / "new" / "isolation.png").stat().st_size > 1000
+
+
+def test_extents_of_a_real_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(MIB))
+    try:
+        found = list(extents(path))
+    except OSError:
+        pytest.skip("the temporary folder's filesystem has no FIEMAP")
+    assert sum(length for _, length in found) >= MIB

@@ -118,6 +118,8 @@ class LabBlk(_Base):
         flush_ns: time that a flush of the cache takes.
         seed: decides what a power cut leaves of the cache.
         max_write_streams: greatest write stream.
+        write_hints: whether a write that names no stream goes to the one that has the number of its
+            ``RWH_WRITE_LIFE_*`` hint.
         unit_kib: size of a reclaim unit of flash; 0: the device is not flash, and counts nothing.
         op_percent: over-provisioning of flash, in percent of ``size_mib``.
     """
@@ -134,6 +136,7 @@ class LabBlk(_Base):
     flush_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
     seed: int = Field(default=0, ge=0, lt=1 << 64)
     max_write_streams: int = Field(default=0, ge=0, le=255)
+    write_hints: bool = False
     unit_kib: int = Field(default=0, ge=0, le=1 << 20, multiple_of=4)
     op_percent: int = Field(default=7, ge=1, le=100)
 

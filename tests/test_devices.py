@@ -68,6 +68,7 @@ def test_labblk_plan_sets_what_the_file_says() -> None:
         "flush_ns": "0",
         "seed": "0",
         "max_write_streams": "0",
+        "write_hints": "0",
         "unit_kib": "0",
         "op_percent": "7",
     }

@@ -3,42 +3,26 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 
 import pytest
 
-from lab import guest
 from lab.build import Kernel
 from lab.paths import REPO
 from tests.guest.agwb import CASES, CHANGING, MODES
+from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
 SETTINGS = "cd /sys/fs/xfs/*/writeback; counters=$(echo /sys/kernel/debug/xfs/*/writeback)"
 
 
-def run(kernel: Kernel, script: str, *, fs: str = "xfs", device_size_mib: int | None = None) -> str:
-    """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
-    output = io.StringIO()
-    result = guest.run(
-        kernel.path,
-        ["sh", "-c", script],
-        fs=fs,
-        device_size_mib=device_size_mib,
-        timeout_s=600,
-        stream=output,
-    )
-    assert result.status == 0, output.getvalue()
-    return output.getvalue()
-
-
 @pytest.mark.parametrize("mode", [*MODES, CHANGING])
 def test_every_case_in_every_mode(debug_kernel: Kernel, mode: str) -> None:
     # All cases of a mode share a boot; each has a filesystem of its own.
     script = f"cd {REPO} && {sys.executable} -m tests.guest.agwb {mode}"
-    report = run(debug_kernel, script, fs="none", device_size_mib=16)
+    report = output_of(debug_kernel, script, fs="none", device_size_mib=16, timeout_s=600)
     assert re.findall(r"^(\w+): as it should be$", report, re.MULTILINE) == [case.__name__ for case in CASES]
 
 
@@ -50,7 +34,7 @@ def test_modes_are_shown_and_set(debug_kernel: Kernel) -> None:
         cat overwrite
         grep -c ^worker $counters
     """
-    assert run(debug_kernel, script).splitlines() == [
+    assert output_of(debug_kernel, script).splitlines() == [
         *["[off] ag-hint rotor generic"] * 2,
         "off [ag-hint] rotor generic",
         "off ag-hint [rotor] generic",
@@ -74,7 +58,7 @@ def test_what_is_waited_for_is_not_handed_over(debug_kernel: Kernel) -> None:
         done
         awk '/^worker/ {{passes += $4}} END {{print passes + 0}}' $counters
     """
-    assert run(debug_kernel, script).split() == ["0"]
+    assert output_of(debug_kernel, script).split() == ["0"]
 
 
 def test_memory_pressure_drops_hints_first(debug_kernel: Kernel) -> None:
@@ -92,7 +76,7 @@ def test_memory_pressure_drops_hints_first(debug_kernel: Kernel) -> None:
         sync; echo 3 > /proc/sys/vm/drop_caches
         cksum < $PWB_MNT/a | cmp - /tmp/before && echo same
     """
-    made, left, same = run(debug_kernel, script).split()
+    made, left, same = output_of(debug_kernel, script).split()
     assert int(made) > 0
     assert (left, same) == ("0", "same")
 
@@ -109,4 +93,4 @@ def test_clean_file_has_no_hints(debug_kernel: Kernel) -> None:
         write; rm $PWB_MNT/a; sync; entries
         write; echo off > overwrite; echo off > delalloc; entries
     """
-    assert run(debug_kernel, script).split() == ["0"] * 4
+    assert output_of(debug_kernel, script).split() == ["0"] * 4

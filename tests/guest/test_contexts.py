@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from lab import guest
 from lab.build import Kernel
+from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
@@ -31,17 +30,7 @@ def run(
     """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
     settings = {"wb_affinity": affinity, "wb_workers": str(workers)}
     settings |= {} if contexts is None else {"nwritebacks": str(contexts)}
-    output = io.StringIO()
-    result = guest.run(
-        kernel.path,
-        ["sh", "-c", script],
-        fs=fs,
-        settings=settings,
-        timeout_s=240,
-        stream=output,
-    )
-    assert result.status == 0, output.getvalue()
-    return output.getvalue()
+    return output_of(kernel, script, fs=fs, settings=settings)
 
 
 def test_kunit(debug_kernel: Kernel) -> None:
@@ -266,16 +255,8 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
 @pytest.mark.parametrize("contexts", [1, 8])
 def test_cgroups_keep_their_io_limits(parallel_kernel: Kernel, contexts: int) -> None:
     # What reached the device for a group never exceeds what its limit allows for the time that passed.
-    output = io.StringIO()
-    result = guest.run(
-        parallel_kernel.path,
-        [sys.executable, str(HERE / "iolimits.py")],
-        fs="ext4",
-        settings={"nwritebacks": str(contexts)},
-        timeout_s=120,
-        stream=output,
-    )
-    assert result.status == 0, output.getvalue()
+    command = [sys.executable, str(HERE / "iolimits.py")]
+    output_of(parallel_kernel, command, fs="ext4", settings={"nwritebacks": str(contexts)})
 
 
 def test_device_goes_away_below_dirty_files(debug_kernel: Kernel) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shlex
 import sys
@@ -12,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lab import guest
 from lab.build import Kernel
+from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
@@ -34,21 +33,18 @@ LIMITS = {
     "cache": (0, 1),
     "seed": (0, 2**64 - 1),
     "max_write_streams": (0, 255),
+    "write_hints": (0, 1),
     "unit_kib": (0, 1 << 20),
     "op_percent": (1, 100),
     "power": (0, 1),
 }
 FIXED = {"size_mib", "queues", "queue_depth", "channels", "stripe_kib", "cache"}
-FIXED |= {"max_write_streams", "unit_kib", "op_percent"}
+FIXED |= {"max_write_streams", "write_hints", "unit_kib", "op_percent"}
 
 
 def run(kernel: Kernel, script: str, **more: Any) -> str:
     """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
-    output = io.StringIO()
-    settings = {"fs": "none", "device": "waiting", "timeout_s": 240, **more}
-    result = guest.run(kernel.path, ["sh", "-c", script], stream=output, **settings)
-    assert result.status == 0, output.getvalue()
-    return output.getvalue()
+    return output_of(kernel, script, **{"fs": "none", "device": "waiting", **more})
 
 
 def written(kernel: Kernel, wanted: list[tuple[str, object]]) -> list[dict[str, Any]]:
@@ -148,6 +144,44 @@ def test_flash_counts_what_is_written(debug_kernel: Kernel) -> None:
     """
     lines = run(debug_kernel, script, device_size_mib=16).splitlines()
     assert lines == ["0", "0", "3", str(256 << 10), "8192", "8192", "8193", "8193"]
+
+
+HINTED = """
+import fcntl, mmap, os, struct, sys
+SET_RW_HINT = 1036
+CHUNK = 16 << 10
+COLD, HOT = 9, 6
+data = mmap.mmap(-1, CHUNK)
+files = []
+for name, hint in (("cold", 5), ("hot", 2)):
+    files.append(os.open(name, os.O_RDWR | os.O_CREAT | os.O_DIRECT))
+    fcntl.fcntl(files[-1], SET_RW_HINT, struct.pack("Q", hint))
+cold, hot = files
+def write(fd, first, count):
+    for chunk in range(first, first + count):
+        os.pwrite(fd, data, chunk * CHUNK)
+for turn in range(256):
+    write(cold, turn * COLD, COLD)
+    write(hot, turn * HOT, HOT)
+for turn in range(3):
+    write(hot, 0, 256 * HOT)
+"""
+
+
+def test_hints_choose_streams_where_asked_for(debug_kernel: Kernel) -> None:
+    # Cold and hot data side by side fill the device; what is overwritten then takes cold data along, or not.
+    def moved(hints: int) -> int:
+        # Blocks of 4 KiB, as the pages of flash.
+        script = f"""{PREPARE}
+            echo 64 > size_mib; echo 256 > unit_kib; echo 5 > max_write_streams; echo {hints} > write_hints
+            echo 1 > power; mkfs.ext4 -q -b 4096 -O ^has_journal -N 16 -m 0 /dev/mine
+            mkdir /tmp/m; mount /dev/mine /tmp/m
+            (cd /tmp/m && {sys.executable} -c {shlex.quote(HINTED)})
+            echo $(($(cat media_pages) - $(cat host_pages)))
+        """
+        return int(run(debug_kernel, script, device_size_mib=16))
+
+    assert moved(0) > 4 * moved(1)
 
 
 def test_device_that_is_not_flash_counts_nothing(debug_kernel: Kernel) -> None:

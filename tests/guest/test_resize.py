@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 
 import pytest
 
-from lab import guest
 from lab.build import Kernel
+from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
@@ -18,17 +17,10 @@ HERE = Path(__file__).parent
 SECONDS = 5
 
 
-def run(kernel: Kernel, command: list[str]) -> str:
-    """Run a command in the debug guest and return what it printed; a failing one fails the test."""
-    output = io.StringIO()
-    result = guest.run(kernel.path, command, fs="none", timeout_s=240, stream=output)
-    assert result.status == 0, output.getvalue()
-    return output.getvalue()
-
-
 @pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
 def test_every_byte_arrives_while_contexts_change(debug_kernel: Kernel, fs: str) -> None:
-    report = run(debug_kernel, [sys.executable, str(HERE / "resize.py"), fs, str(SECONDS)])
+    command = [sys.executable, str(HERE / "resize.py"), fs, str(SECONDS)]
+    report = output_of(debug_kernel, command, fs="none")
     assert "every byte is as written" in report
 
 
@@ -55,4 +47,4 @@ def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
         done
         echo "the device went away $round times"
     """
-    assert "went away 5 times" in run(debug_kernel, ["sh", "-c", script])
+    assert "went away 5 times" in output_of(debug_kernel, script, fs="none")

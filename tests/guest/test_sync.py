@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 
 import pytest
 
-from lab import guest
 from lab.build import Kernel
+from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
@@ -21,18 +20,11 @@ ROUNDS = 5
 
 def prove(kernel: Kernel, fs: str, *options: str, contexts: int, workers: int) -> None:
     """Run syncproof.py in the debug guest; what it has not found fails the test."""
-    output = io.StringIO()
-    result = guest.run(
-        kernel.path,
-        [sys.executable, str(HERE / "syncproof.py"), fs, str(ROUNDS), "--quick", *options],
-        fs="none",
-        settings={"nwritebacks": str(contexts), "wb_affinity": "rotor", "wb_workers": str(workers)},
-        timeout_s=240,
-        stream=output,
-    )
-    assert result.status == 0, output.getvalue()
-    assert f"{ROUNDS} rounds" in output.getvalue()
-    assert "all found" in output.getvalue()
+    command = [sys.executable, str(HERE / "syncproof.py"), fs, str(ROUNDS), "--quick", *options]
+    settings = {"nwritebacks": str(contexts), "wb_affinity": "rotor", "wb_workers": str(workers)}
+    report = output_of(kernel, command, fs="none", settings=settings)
+    assert f"{ROUNDS} rounds" in report
+    assert "all found" in report
 
 
 @pytest.mark.parametrize("contexts,workers", [(1, 1), (1, 4), (8, 1)])

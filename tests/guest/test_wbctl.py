@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import subprocess
@@ -11,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import guest
 from lab.build import Kernel
 from lab.paths import REPO
+from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
@@ -42,17 +41,9 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
         cat $PWB_BDI/wb_affinity $PWB_BDI/wb_workers
         $wbctl contexts --json $PWB_DEV
     """
-    output = io.StringIO()
-    result = guest.run(
-        debug_kernel.path,
-        ["sh", "-c", script],
-        fs="ext4",
-        settings={"nwritebacks": "3", "wb_affinity": "rotor"},
-        timeout_s=120,
-        stream=output,
-    )
-    assert result.status == 0, output.getvalue()
-    refused, no_policy, too_many, policies, workers, shown = output.getvalue().splitlines()
+    settings = {"nwritebacks": "3", "wb_affinity": "rotor"}
+    output = output_of(debug_kernel, script, fs="ext4", settings=settings)
+    refused, no_policy, too_many, policies, workers, shown = output.splitlines()
     assert no_policy == (
         "wbctl: 'affinity=random' is out of range: expected fs, ino, rotor or least-loaded, as in affinity=fs"
     )
@@ -83,14 +74,11 @@ def test_streams_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> None
         $wbctl stream get /; echo $?
         $wbctl stream get /etc/hostname; echo $?
     """
-    output = io.StringIO()
-    result = guest.run(debug_kernel.path, ["sh", "-c", script], fs="xfs", timeout_s=120, stream=output)
-    assert result.status == 0, output.getvalue()
-    most, *tree, alone, over, status, no_file, no_file_status, elsewhere, no_streams = (
-        output.getvalue().splitlines()
-    )
+    most, *tree, alone, over, status, no_file, no_file_status, elsewhere, no_streams = output_of(
+        debug_kernel, script, fs="xfs"
+    ).splitlines()
     assert most == "16"
-    assert sorted(tree) == [" 16 ./alone", "  3 ./tree/below/two", "  3 ./tree/one"]
+    assert sorted(tree) == ["  3 ./tree/below/two", "  3 ./tree/one", " 16 ./alone"]
     assert json.loads(alone) == [{"path": "alone", "stream": 16}]
     assert over == "wbctl: '17' is out of range for 'alone': expected 0 (none) to 16"
     assert status == "1"

@@ -97,6 +97,7 @@ bool labblk_media_is_powered(struct labblk_media *media);
  * @cache: whether there is a volatile write cache
  * @seed: decides what a power cut leaves
  * @max_write_streams: greatest write stream
+ * @write_hints: does a life time hint choose the stream where none is named?
  * @unit_kib: size of a reclaim unit of flash, 0 if the device is not flash
  * @op_percent: over-provisioning, see labblk_ftl_init()
  *
@@ -116,6 +117,7 @@ struct labblk_config {
 	u64 cache;
 	u64 seed;
 	u64 max_write_streams;
+	u64 write_hints;
 	u64 unit_kib;
 	u64 op_percent;
 };

@@ -96,6 +96,18 @@ static int labblk_transfer(struct labblk *lab, struct request *rq)
 	return 0;
 }
 
+/* A write that names no stream may have a hint, as some drives take it. */
+static u32 labblk_stream(struct labblk *lab, struct request *rq)
+{
+	const struct labblk_config *config = &lab->config;
+	u32 hint = rq->bio->bi_write_hint;
+
+	if (rq->bio->bi_write_stream || !config->write_hints)
+		return rq->bio->bi_write_stream;
+
+	return hint <= config->max_write_streams ? hint : 0;
+}
+
 /* A page of which only a part is written is written anew as a whole. */
 static int labblk_write(struct labblk *lab, struct request *rq)
 {
@@ -106,7 +118,7 @@ static int labblk_write(struct labblk *lab, struct request *rq)
 
 	if (!err && lab->config.unit_kib)
 		labblk_ftl_write(&lab->ftl, first, last - first + 1,
-				 rq->bio->bi_write_stream);
+				 labblk_stream(lab, rq));
 	return err;
 }
 

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Run a command in a guest for what it prints."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from lab import guest
+from lab.build import Kernel
+
+
+def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
+    """Return what a command prints in a guest; a failing one fails the test.
+
+    Args:
+        kernel: what to boot.
+        command: a shell script, or a program and its arguments.
+        settings: those of lab.guest.run(); the guest has four minutes if nothing else is said.
+    """
+    output = io.StringIO()
+    program = ["sh", "-c", command] if isinstance(command, str) else command
+    result = guest.run(kernel.path, program, stream=output, **{"timeout_s": 240, **settings})
+    assert result.status == 0, output.getvalue()
+    return output.getvalue()

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The objects of a kernel that our change touches, and those that it adds; the static checks look at them."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from lab.hooks import load_systems
+from lab.paths import REPO
+from lab.source import Source
+
+KERNEL = REPO / "kernel"
+
+
+def ours() -> list[str]:
+    """Return the objects of our own files."""
+    sources = [path.relative_to(KERNEL) for path in KERNEL.rglob("*.c")]
+    return sorted(str(path.with_suffix(".o")) for path in sources if not {"tests", "testing"} & {*path.parts})
+
+
+def touched(source: Source) -> list[str]:
+    """Return the objects of a stock kernel's files that hooks change."""
+    systems = load_systems(REPO / "hooks", KERNEL, source.series)
+    hooked = {PurePath(path) for system in systems for hook in system.hooks for path in hook.places}
+    sources = {path for path in hooked if path.suffix == ".c"}
+    return sorted({str(path.with_suffix(".o")) for path in sources} - {*ours()})
+
+
+def without_block(objects: list[str]) -> list[str]:
+    """Return those that are built without block devices: nothing of drivers, and of no filesystem."""
+    return [name for name in objects if name.startswith(("fs/", "mm/")) and name.count("/") == 1]

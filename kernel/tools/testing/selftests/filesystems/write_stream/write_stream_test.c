@@ -72,9 +72,15 @@ static int run(const char *format, const char *dir)
 	return system(command);
 }
 
+/*
+ * mount -o loop may have the device open for writing while it mounts, which a
+ * kernel without BLK_DEV_WRITE_MOUNTED refuses. The device goes with the mount.
+ */
 static bool mount_image(const char *dir)
 {
-	return !run("cd %s && mount -o loop image mnt", dir);
+	return !run("cd %s && loop=$(losetup -f --show image) && { "
+		    "mount $loop mnt; status=$?; losetup -d $loop; exit $status; }",
+		    dir);
 }
 
 static int open_file(const char *mnt, const char *name, int flags)

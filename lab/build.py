@@ -39,7 +39,14 @@ MAKE_VARIABLES = (
 
 _DISK_BYTES = 3 << 30
 # Objects of a full build, until a build on this machine has counted them.
-_USUAL_OBJECTS = {"stock": 950, "parallel": 950, "debug": 1050, "nocgroup": 750, "traced": 980}
+_USUAL_OBJECTS = {
+    "stock": 950,
+    "parallel": 950,
+    "debug": 1050,
+    "nocgroup": 750,
+    "traced": 980,
+    "lockstat": 970,
+}
 # What the compiler and the linker say comes before what make says about it.
 _COMPLAINTS = ("error:", "undefined reference", "undefined symbol", "multiple definition"), ("***",)
 _SHOWN_COMPLAINTS = 8
@@ -51,7 +58,7 @@ class Kernel:
 
     Attributes:
         path: the ``linux`` executable.
-        flavour: ``stock``, ``parallel``, ``debug``, ``nocgroup`` or ``traced``.
+        flavour: ``stock``, ``parallel``, ``debug``, ``nocgroup``, ``traced`` or ``lockstat``.
         version: version of the source it was built from.
         identity: content key (hex) of everything that went into it.
         config: the ``.config`` it was built with.

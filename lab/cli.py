@@ -80,6 +80,12 @@ def _run(arguments: list[str] | None) -> int:
     return status or 0
 
 
+def _output_folder(default: str, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option that names the folder to write to."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--output", default=default, show_default=True, type=kind, help=what)
+
+
 def _source_options(command: _F) -> _F:
     """Add the options that name the kernel source."""
     series = click.option(
@@ -259,13 +265,7 @@ def weave(tree: Path | None, series: str | None) -> None:
 
 
 @cli.command()
-@click.option(
-    "--output",
-    default="series",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="New or empty folder for the patches",
-)
+@_output_folder("series", "New or empty folder for the patches")
 @_source_options
 def series(output: Path, tree: Path | None, series: str | None) -> None:
     """Write our change as patches for git am."""
@@ -276,7 +276,7 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 
 
 @cli.command()
-@click.argument("flavours", nargs=-1, metavar="[stock|parallel|debug|nocgroup|traced]...")
+@click.argument("flavours", nargs=-1, metavar="[stock|parallel|debug|nocgroup|traced|lockstat]...")
 @_source_options
 def build(flavours: tuple[str, ...], tree: Path | None, series: str | None) -> None:
     """Build kernels, all that the tests need unless named; print where each is."""
@@ -373,13 +373,7 @@ def pauses(
     help="apart: a directory, so on XFS an AG, for each file; together: one for all; full: the same, all "
     "other AGs full and the lock of that one often held",
 )
-@click.option(
-    "--output",
-    default="waits",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for table.md, summary.json and waits.png",
-)
+@_output_folder("waits", "Folder for table.md, summary.json and waits.png")
 @_source_options
 def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **choices: Any) -> None:
     """Show what the flushers wait for, on a device that waits, by a trace of the scheduler."""
@@ -393,13 +387,7 @@ def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **cho
 
 
 @cli.command()
-@click.option(
-    "--output",
-    default="isolation",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for summary.json and isolation.png",
-)
+@_output_folder("isolation", "Folder for summary.json and isolation.png")
 @_source_options
 def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
     """Draw where XFS puts files that are written side by side, with and without write streams."""
@@ -412,6 +400,19 @@ def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
     }
     isolation.report(recorded, output)
     click.echo(output / "isolation.png")
+
+
+@cli.command()
+@_output_folder("amplification", "Folder for summary.json and amplification.png")
+@click.option("--repetitions", default=3, show_default=True, type=click.IntRange(min=1), help="Rounds")
+@_source_options
+def amplification(*, output: Path, repetitions: int, tree: Path | None, series: str | None) -> None:
+    """Measure what RocksDB makes flash write: without help, with life time hints, with write streams."""
+    from lab import amplification, report
+
+    runs = amplification.measure(_build("parallel", _source(tree, series)), repetitions)
+    report.terminal().print(amplification.table(amplification.report(runs, output)))
+    click.echo(output / "amplification.png")
 
 
 @cli.command()

@@ -17,6 +17,7 @@ FRAGMENTS = {
     "debug": ("common", "debug"),
     "nocgroup": ("common", "nocgroup"),
     "traced": ("common", "bench", "traced"),
+    "lockstat": ("common", "bench", "lockstat"),
 }
 # What the tests boot; the others are built where a command needs them.
 TESTED = ("stock", "parallel", "debug", "nocgroup")

@@ -1,40 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Waits for spinlocks, from the lines of a trace."""
+"""How often locks were found taken, from the kernel's statistics."""
 
 from __future__ import annotations
 
-import pytest
+from guest.list_lock import counts
 
-from guest.list_lock import waited
+STATISTICS = """\
+lock_stat version 0.4
+-----------------------------------------------------------------------------------------------------------
+                              class name    con-bounces    contentions   waittime-min   waittime-max
+-----------------------------------------------------------------------------------------------------------
 
-TRACE = """
- kworker/u8:1-101 [000] d..1. 10.000010: contention_begin: 0000000061a2b3c4 (flags=SPIN)
- kworker/u8:1-101 [000] d..1. 10.000010: <stack trace>
- => save_stack_trace
- => stack_trace_save
- => __ftrace_trace_stack
- => __trace_stack
- => event_triggers_post_call
- => trace_event_raw_event_contention_begin
- => native_queued_spin_lock_slowpath
- => do_raw_spin_lock
- => _raw_spin_lock
- => writeback_sb_inodes
- => wb_writeback
-            fio-77 [001] d..1. 10.000012: contention_begin: 0000000061a2b3c4 (flags=SPIN)
-            fio-77 [001] d..1. 10.000012: <stack trace>
- => native_queued_spin_lock_slowpath
- => _raw_spin_lock
- => __mark_inode_dirty
- kworker/u8:1-101 [000] d..1. 10.000020: contention_end: 0000000061a2b3c4 (ret=0)
-            fio-77 [001] d..1. 10.000042: contention_end: 0000000061a2b3c4 (ret=0)
-            fio-78 [001] d..1. 10.000050: contention_end: 0000000061a2b3c4 (ret=0)
-"""
+                        &wb->list_lock:            17             19           0.00       10000.00       20000.00        1052.63            700           1500           0.00       10000.00      130000.00          86.67
+                        --------------
+                        &wb->list_lock             12          [<000000006015a0c0>] writeback_sb_inodes+0x1a0/0x5a0
+
+               &sb->s_type->i_mutex_key#13-W:             0              0           0.00           0.00           0.00           0.00              1              3           0.00           0.00           0.00           0.00
+"""  # noqa: E501
 
 
-def test_waits_go_to_the_function_that_took_the_lock() -> None:
-    found = waited(TRACE.splitlines())
-    counts = {caller: count for caller, (count, _) in found.items()}
-    seconds = {caller: waited_s for caller, (_, waited_s) in found.items()}
-    assert counts == {"writeback_sb_inodes": 1, "__mark_inode_dirty": 1}
-    assert seconds == pytest.approx({"writeback_sb_inodes": 10e-6, "__mark_inode_dirty": 30e-6})
+def test_counts() -> None:
+    assert counts(STATISTICS.splitlines()) == {
+        "&wb->list_lock": (1500, 19),
+        "&sb->s_type->i_mutex_key#13-W": (3, 0),
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from lab.build import Kernel
 from lab.paths import REPO
 from tests.guest.output import output_of
+from tests.guest.test_wbctl import make
 
 pytestmark = pytest.mark.guest
 
@@ -144,6 +146,28 @@ def test_growing_leaves_streams_where_they_are(debug_kernel: Kernel) -> None:
     assert after >= before
     assert {ag for ag in after if ag >= AGS} <= set(range(AGS + 1, 2 * AGS, 4))
     assert not after & other
+
+
+def test_realtime_files_have_the_streams_of_their_device(debug_kernel: Kernel, tmp_path: Path) -> None:
+    wbctl = make(tmp_path)
+
+    def streams(device: str) -> list[str]:
+        script = f"""
+            mkfs.xfs -q -f -d rtinherit=1 -r rtdev=$PWB_DEV2 $PWB_DEV
+            mkdir /tmp/m; mount -o rtdev=$PWB_DEV2 $PWB_DEV /tmp/m; cd /tmp/m
+            touch file; {wbctl} stream max file
+            mount -t tracefs none /sys/kernel/tracing 2> /dev/null || true
+            {PROGRAM} bios buffered direct 2>&1 | tail -n 1
+            cd /; umount /tmp/m
+        """
+        return run(debug_kernel, script, fs="none", mkfs=[], device=device, device_count=2, mem_mib=4096)
+
+    with_streams = streams("flash")
+    assert with_streams[0] == "8"
+    assert json.loads(with_streams[1]) == {"buffered": {"1": 2048}, "direct": {"2": 2048}}
+    without = streams("nolat")
+    assert without[0] == "0"
+    assert "Invalid argument" in without[1]
 
 
 def test_filestreams_win(debug_kernel: Kernel) -> None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * AG-aware writeback: hints, from the write to the placement.
+ * AG-aware writeback: hints, and where they are kept.
  *
  * A hint says in which AG a dirty folio will probably end up. It is a word
  * about the order of writeback and nothing else: it may be wrong, stale or
@@ -138,8 +138,14 @@ static xfs_agnumber_t xfs_agwb_guess(struct xfs_agwb_inode *ai,
 	return start;
 }
 
-static xfs_agnumber_t xfs_agwb_agno(struct xfs_mount *mp,
-				    const struct iomap *iomap)
+/**
+ * xfs_agwb_agno - the AG that a mapping is in
+ * @mp: mount
+ * @iomap: mapping of blocks of the data device
+ *
+ * Return: its number.
+ */
+xfs_agnumber_t xfs_agwb_agno(struct xfs_mount *mp, const struct iomap *iomap)
 {
 	return xfs_daddr_to_agno(mp, BTOBB(iomap->addr));
 }
@@ -230,58 +236,20 @@ void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
 }
 
 /**
- * xfs_agwb_placed - a folio has got its place on disk
- * @wpc: what is known of the pass over its mapping
- * @folio: locked folio that is being written back
- * @error: its range has no mapping because of this error
- * @uncounted: first index of this pass that is not counted yet
+ * xfs_agwb_take_hint - the hint of a folio that needs it no longer
+ * @agwb: of the mount
+ * @ai: of its inode
+ * @index: of the folio
  *
- * Whoever writes the folio back: here its hint ends. The first range of it that
- * is written decides whether the hint was right.
+ * Return: the hint, 0 if there was none.
  */
-void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
-		     struct folio *folio, int error, pgoff_t *uncounted)
+u8 xfs_agwb_take_hint(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
+		      pgoff_t index)
 {
-	const struct iomap	*iomap = &wpc->iomap;
-	struct xfs_inode	*ip = XFS_I(wpc->inode);
-	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
-	struct xfs_agwb_inode	*ai = READ_ONCE(ip->i_agwb);
-	bool			is_on = xfs_agwb_is_on(agwb);
-	struct xfs_agwb_worker	*worker;
-	enum xfs_agwb_class	class;
-	xfs_agnumber_t		agno;
-	u8			hint = 0;
+	if (xa_empty(&ai->hints))
+		return 0;
 
-	if ((!is_on && !ai) || folio->index < *uncounted)
-		return;
-
-	*uncounted = folio_next_index(folio);
-	worker = xfs_agwb_current_worker();
-	if (worker)
-		worker->reached = *uncounted;
-	if (ai && !xa_empty(&ai->hints))
-		hint = xfs_agwb_exchange_hint(agwb, ai, folio->index, 0);
-	if (!is_on || error || iomap->addr == IOMAP_NULL_ADDR ||
-	    XFS_IS_REALTIME_INODE(ip))
-		return;
-
-	agno = xfs_agwb_agno(ip->i_mount, iomap);
-	if (ai)
-		WRITE_ONCE(ai->agno, agno);
-	if (!hint) {
-		/* new blocks are unwritten until their I/O is done */
-		class = iomap->type == IOMAP_UNWRITTEN ? XFS_AGWB_DELALLOC :
-							 XFS_AGWB_OVERWRITE;
-		this_cpu_inc(agwb->counts->unhinted[class]);
-		return;
-	}
-
-	class = hint & XFS_AGWB_HINT_DELALLOC ? XFS_AGWB_DELALLOC :
-						XFS_AGWB_OVERWRITE;
-	if ((hint & XFS_AGWB_HINT_SLOT) == xfs_agwb_slot(agno))
-		this_cpu_inc(agwb->counts->right[class]);
-	else
-		this_cpu_inc(agwb->counts->wrong[class]);
+	return xfs_agwb_exchange_hint(agwb, ai, index, 0);
 }
 
 /**
@@ -299,23 +267,17 @@ void xfs_agwb_truncated(struct xfs_inode *ip, loff_t newsize)
 }
 
 /**
- * xfs_agwb_evict - an inode leaves memory
- * @ip: inode that no flusher writes, nor will
+ * xfs_agwb_free_inode - undo xfs_agwb_inode()
+ * @agwb: of the mount
+ * @ai: of an inode that is being evicted
  */
-void xfs_agwb_evict(struct xfs_inode *ip)
+void xfs_agwb_free_inode(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
 {
-	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
-	struct xfs_agwb_inode	*ai = ip->i_agwb;
-
-	if (!ai)
-		return;
-
-	xfs_agwb_end_round(agwb, ai);
 	mutex_lock(&agwb->lock);
 	list_del(&ai->list);
 	mutex_unlock(&agwb->lock);
 	xfs_agwb_drop(agwb, ai, 0);
-	ip->i_agwb = NULL;
+	ai->ip->i_agwb = NULL;
 	kfree(ai);
 }
 

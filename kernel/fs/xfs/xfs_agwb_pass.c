@@ -27,6 +27,7 @@
 #include "xfs_alloc.h"
 #include "xfs_super.h"
 #include "xfs_agwb_priv.h"
+#include <linux/iomap.h>
 #include <linux/writeback.h>
 
 /* pages in memory that make a file worth a round: a flusher's least piece */
@@ -152,12 +153,8 @@ static void xfs_agwb_work(struct work_struct *work)
 	}
 }
 
-/**
- * xfs_agwb_current_worker - worker that the caller runs in
- *
- * Return: it, or %NULL in any other task.
- */
-struct xfs_agwb_worker *xfs_agwb_current_worker(void)
+/* Returns the worker that the caller runs in, NULL in any other task. */
+static struct xfs_agwb_worker *xfs_agwb_current_worker(void)
 {
 	struct work_struct *work = current_work();
 
@@ -207,6 +204,61 @@ int xfs_agwb_read_agf(struct xfs_perag *pag, struct xfs_trans *tp, int flags,
 	if (worker)
 		xfs_agwb_account_wait(worker, XFS_AGWB_WAIT_AGF, since_ns);
 	return error;
+}
+
+/**
+ * xfs_agwb_placed - a folio has got its place on disk
+ * @wpc: what is known of the pass over its mapping
+ * @folio: locked folio that is being written back
+ * @error: its range has no mapping because of this error
+ * @uncounted: first index of this pass that is not counted yet
+ *
+ * Whoever writes the folio back: here its hint ends. The first range of it that
+ * is written decides whether the hint was right.
+ */
+void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
+		     struct folio *folio, int error, pgoff_t *uncounted)
+{
+	const struct iomap	*iomap = &wpc->iomap;
+	struct xfs_inode	*ip = XFS_I(wpc->inode);
+	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
+	struct xfs_agwb_inode	*ai = READ_ONCE(ip->i_agwb);
+	bool			is_on = xfs_agwb_is_on(agwb);
+	struct xfs_agwb_worker	*worker;
+	enum xfs_agwb_class	class;
+	xfs_agnumber_t		agno;
+	u8			hint = 0;
+
+	if ((!is_on && !ai) || folio->index < *uncounted)
+		return;
+
+	*uncounted = folio_next_index(folio);
+	worker = xfs_agwb_current_worker();
+	if (worker)
+		worker->reached = *uncounted;
+	if (ai)
+		hint = xfs_agwb_take_hint(agwb, ai, folio->index);
+	if (!is_on || error || iomap->addr == IOMAP_NULL_ADDR ||
+	    XFS_IS_REALTIME_INODE(ip))
+		return;
+
+	agno = xfs_agwb_agno(ip->i_mount, iomap);
+	if (ai)
+		WRITE_ONCE(ai->agno, agno);
+	if (!hint) {
+		/* new blocks are unwritten until their I/O is done */
+		class = iomap->type == IOMAP_UNWRITTEN ? XFS_AGWB_DELALLOC :
+							 XFS_AGWB_OVERWRITE;
+		this_cpu_inc(agwb->counts->unhinted[class]);
+		return;
+	}
+
+	class = hint & XFS_AGWB_HINT_DELALLOC ? XFS_AGWB_DELALLOC :
+						XFS_AGWB_OVERWRITE;
+	if ((hint & XFS_AGWB_HINT_SLOT) == xfs_agwb_slot(agno))
+		this_cpu_inc(agwb->counts->right[class]);
+	else
+		this_cpu_inc(agwb->counts->wrong[class]);
 }
 
 static bool xfs_agwb_round_is_done(struct xfs_agwb_round *round)
@@ -265,16 +317,13 @@ static bool xfs_agwb_collect(struct xfs_agwb_inode *ai)
 	return again;
 }
 
-/**
- * xfs_agwb_end_round - let nothing of a round be left
- * @agwb: of the mount
- * @ai: of an inode that no flusher writes, nor will
- *
- * What has not begun is taken back, so that this waits only for what runs: an
- * inode that memory reclaim evicts has no folios, so its passes have nothing
- * left to do that needs memory.
+/*
+ * Lets nothing of a round be left. What has not begun is taken back, so that
+ * this waits only for what runs: an inode that memory reclaim evicts has no
+ * folios, so its passes have nothing left to do that needs memory.
  */
-void xfs_agwb_end_round(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
+static void xfs_agwb_end_round(struct xfs_agwb *agwb,
+			       struct xfs_agwb_inode *ai)
 {
 	struct xfs_agwb_round *round = ai->round;
 
@@ -294,6 +343,22 @@ void xfs_agwb_end_round(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
 	wait_event(agwb->waitq, xfs_agwb_round_is_done(round));
 	ai->round = NULL;
 	kfree(round);
+}
+
+/**
+ * xfs_agwb_evict - an inode leaves memory
+ * @ip: inode that no flusher writes, nor will
+ */
+void xfs_agwb_evict(struct xfs_inode *ip)
+{
+	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
+	struct xfs_agwb_inode	*ai = ip->i_agwb;
+
+	if (!ai)
+		return;
+
+	xfs_agwb_end_round(agwb, ai);
+	xfs_agwb_free_inode(agwb, ai);
 }
 
 static void xfs_agwb_queue_pass(struct xfs_agwb_pass *pass)

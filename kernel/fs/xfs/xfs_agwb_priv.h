@@ -108,6 +108,10 @@ static inline bool xfs_agwb_is_on(struct xfs_agwb *agwb)
 
 /* xfs_agwb_hint.c */
 struct xfs_agwb_inode *xfs_agwb_inode(struct xfs_inode *ip);
+void xfs_agwb_free_inode(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai);
+xfs_agnumber_t xfs_agwb_agno(struct xfs_mount *mp, const struct iomap *iomap);
+u8 xfs_agwb_take_hint(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
+		      pgoff_t index);
 void xfs_agwb_drop_all(struct xfs_agwb *agwb);
 unsigned long xfs_agwb_shrink_count(struct shrinker *shrinker,
 				    struct shrink_control *sc);
@@ -117,7 +121,5 @@ unsigned long xfs_agwb_shrink_scan(struct shrinker *shrinker,
 /* xfs_agwb_pass.c */
 int xfs_agwb_start_workers(struct xfs_agwb *agwb);
 void xfs_agwb_stop_workers(struct xfs_agwb *agwb);
-struct xfs_agwb_worker *xfs_agwb_current_worker(void);
-void xfs_agwb_end_round(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai);
 
 #endif /* __XFS_AGWB_PRIV_H__ */

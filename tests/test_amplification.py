@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Write amplification of RocksDB: the figures, of made-up counters, and a small run on real flash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab import amplification
+from lab.amplification import PLACEMENTS, Recorded
+from lab.build import Kernel
+
+
+def recorded(media_pages: int) -> Recorded:
+    return Recorded(
+        samples=[(0, 100, 100), (50, 200, 250), (100, 300, 100 + media_pages)], seconds=1, levels=""
+    )
+
+
+RUNS = {
+    "none": [recorded(400), recorded(600), recorded(500)],
+    "hints": [recorded(400)],
+    "streams": [recorded(220), recorded(260)],
+}
+
+
+def test_figures() -> None:
+    found = amplification.amplification(RUNS)
+    assert found["none"].runs == [2, 3, 2.5]
+    assert (found["none"].median, found["none"].change) == (2.5, 0)
+    assert (found["hints"].median, found["hints"].change) == (2, -0.2)
+    assert (found["streams"].median, found["streams"].change) == (1.2, -0.52)
+
+
+def test_report(tmp_path: Path) -> None:
+    found = amplification.report(RUNS, tmp_path / "new")
+    assert (
+        json.loads((tmp_path / "new" / "summary.json").read_text())["streams"]
+        == found["streams"].model_dump()
+    )
+    assert (tmp_path / "new" / "amplification.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_table_names_every_placement() -> None:
+    titles = list(amplification.table(amplification.amplification(RUNS)).columns[0].cells)
+    assert titles == [placement.title for placement in PLACEMENTS.values()]
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_rocksdb_writes_to_flash(parallel_kernel: Kernel, name: str) -> None:
+    found = amplification.record(parallel_kernel, PLACEMENTS[name], records=4000, operations=4000)
+    assert [done for done, _, _ in found.samples] == list(range(0, 4001, 100))
+    _, host, media = found.samples[-1]
+    assert 0 < host <= media

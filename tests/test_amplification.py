@@ -15,14 +15,14 @@ from lab.build import Kernel
 
 def recorded(media_pages: int) -> Recorded:
     return Recorded(
-        samples=[(0, 100, 100), (50, 200, 250), (100, 300, 100 + media_pages)], seconds=1, levels=""
+        samples=[(0, 100, 100), (50, 200, 250), (100, 300, 250 + media_pages)], seconds=1, levels=""
     )
 
 
 RUNS = {
-    "none": [recorded(400), recorded(600), recorded(500)],
-    "hints": [recorded(400)],
-    "streams": [recorded(220), recorded(260)],
+    "none": [recorded(200), recorded(300), recorded(250)],
+    "hints": [recorded(200)],
+    "streams": [recorded(110), recorded(130)],
 }
 
 

@@ -4,9 +4,10 @@
     ./pwb guest --kernel lockstat --mem-mib 6144 --device-size-mib 3072 --set nwritebacks=1 --set wb_workers=4
         -- env PYTHONPATH=$PWD python3 -m guest.list_lock
 
-Four processes overwrite 4 KiB at random places of a file each, as the headline bench does. A line for each
-lock: how often it was taken, and how often somebody found it taken, per GiB that reached the device. How long
-that took is not told: the statistics' clock is the tick here. Python's standard library only.
+Four processes overwrite 4 KiB at random places of a file each, as the headline bench does. A line for
+``list_lock``, and for each lock that was found taken: how often it was taken, and found so, per GiB that
+reached the device. How long that took is not told: the statistics' clock is the tick here. Python's standard
+library only.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ SECTOR = 512
 LIMIT_MIB = 1024
 RAMP_S = 3
 WINDOW_S = 10
-SHOWN = 12
 WANTED = "&wb->list_lock"
 STATISTICS = Path("/proc/lock_stat")
 SWITCH = Path("/proc/sys/kernel/lock_stat")
@@ -71,8 +71,8 @@ def main() -> int:
         os.waitpid(child, 0)
     found = counts(STATISTICS.read_text().splitlines())
     print(f"{gib / WINDOW_S * 1024:.0f} MiB/s")
-    often = sorted(found, key=lambda name: -found[name][1])[:SHOWN]
-    for name in dict.fromkeys([WANTED, *often]):
+    crowded = sorted((name for name in found if found[name][1]), key=lambda name: -found[name][1])
+    for name in dict.fromkeys([WANTED, *crowded]):
         taken, contended = found.get(name, (0, 0))
         print(f"{name}: {taken / gib:.0f} times per GiB, {contended / gib:.1f} of them found taken")
     return 0

@@ -30,8 +30,8 @@ from lab.progress import Progress
 MIB = 1 << 20
 PAGE = 4096
 DEVICE_MIB = 512
-# The database fills three quarters of the device; compaction needs room besides.
-RECORDS = 330_000
+# The database fills two thirds of the device; compaction needs room besides.
+RECORDS = 320_000
 OPERATIONS = 400_000
 MEM_MIB = 3072
 TIMEOUT_S = 900

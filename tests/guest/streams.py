@@ -31,7 +31,7 @@ from guest.load import SET_STREAM, WRITE_STREAM
 
 BLOCK = 4096
 FILE_BYTES = 1 << 20
-SCATTERED_BYTES = 4 << 20
+SCATTERED_BYTES = 1 << 20
 TRACING = Path("/sys/kernel/tracing")
 QUEUED = re.compile(r"block_bio_queue: \S+ W\S* \d+ \+ (\d+) \[.*\] stream (\d+)$", re.MULTILINE)
 
@@ -211,7 +211,8 @@ def fill(path: str, stream: int) -> int:
     try:
         while True:
             written += os.write(fd, bytes(FILE_BYTES))
-            os.fsync(fd)
+            if written % (8 * FILE_BYTES) == 0:
+                os.fsync(fd)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

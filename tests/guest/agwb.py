@@ -269,7 +269,7 @@ def truncate_some(file: File) -> None:
 
 def write_and_remove(file: File) -> None:
     """Write a file and remove it while it is being written back, several times."""
-    for _ in range(4):
+    for _ in range(8):
         file.write_all()
         file.path.unlink()
         file.cut(0)

@@ -172,9 +172,10 @@ def test_surplus_workers_end(debug_kernel: Kernel) -> None:
     fewer = """
         flushed() { awk '/^Context/ {print $12}' $stats; }
         echo $((64 << 20)) > /proc/sys/vm/dirty_bytes
-        until test $(flushed) -gt $((30 << 10)); do sleep 0.1; done
+        until test $(flushed) -gt $((50 << 10)); do sleep 0.1; done
         echo 1 > $PWB_BDI/wb_workers
         echo > $trace/trace
+        until test $(flushed) -gt $((300 << 10)); do sleep 0.1; done
     """
     background = passes(events(debug_kernel, hot(fewer)), "background")
     assert background

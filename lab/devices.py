@@ -69,9 +69,9 @@ class NullBlk(_Base):
         return self
 
     def kernel_arguments(self, count: int, size_mib: int) -> list[str]:
-        """Return the kernel arguments the device needs: none of null_blk's own default devices."""
+        """Return the kernel arguments the device needs: none."""
         del count, size_mib
-        return ["null_blk.nr_devices=0"]
+        return []
 
     def plan(self, count: int, size_mib: int) -> list[DevicePlan]:
         """Return ``count`` devices of ``size_mib`` MiB each."""

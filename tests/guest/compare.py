@@ -95,7 +95,7 @@ def remount(filesystem: str) -> None:
 
 def main(filesystem: str) -> int:
     """Write, sync, remount and compare, twice: after ``sync`` and after a plain unmount of dirty files."""
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     subprocess.run([*MAKE[filesystem], DEVICE], check=True)
     mount(filesystem)
     for directory in range(5):

@@ -45,20 +45,26 @@ class Placement:
 
     Attributes:
         title: what tables and pictures call it.
-        device: name in the device table.
+        hints: whether the device takes life time hints.
         streams: whether RocksDB's files get write streams.
     """
 
     title: str
-    device: str
+    hints: bool = False
     streams: bool = False
+
+    def device(self, flash: str) -> str:
+        """Return the name in the device table of a kind of flash with this placement."""
+        return f"{flash}-hints" if self.hints else flash
 
 
 PLACEMENTS = {
-    "none": Placement("no placement", "flash"),
-    "hints": Placement("life time hints", "flash-hints"),
-    "streams": Placement("write streams", "flash", streams=True),
+    "none": Placement("no placement"),
+    "hints": Placement("life time hints", hints=True),
+    "streams": Placement("write streams", streams=True),
 }
+# Kinds of flash, with reclaim units as large as RocksDB's tables here, or a quarter of them.
+FLASH = ("flash", "flash-small-units")
 
 
 class Recorded(BaseModel):
@@ -92,13 +98,19 @@ class Amplification(BaseModel):
 
 
 def record(
-    kernel: Kernel, placement: Placement, *, records: int = RECORDS, operations: int = OPERATIONS
+    kernel: Kernel,
+    placement: Placement,
+    flash: str = FLASH[0],
+    *,
+    records: int = RECORDS,
+    operations: int = OPERATIONS,
 ) -> Recorded:
     """Boot a kernel and let RocksDB work on XFS on flash.
 
     Args:
         kernel: one with write streams.
         placement: how the device learns what belongs together.
+        flash: one of FLASH.
         records: number of records of 1000 bytes.
         operations: number of reads and updates.
 
@@ -114,7 +126,7 @@ def record(
             kernel.path,
             ["env", *environment, *load],
             fs="xfs",
-            device=placement.device,
+            device=placement.device(flash),
             timeout_s=TIMEOUT_S,
             mem_mib=MEM_MIB,
             device_size_mib=DEVICE_MIB,
@@ -125,11 +137,12 @@ def record(
         return Recorded.model_validate_json(Path(folder, "rocksdb.json").read_text())
 
 
-def measure(kernel: Kernel, repetitions: int) -> dict[str, list[Recorded]]:
+def measure(kernel: Kernel, flash: str, repetitions: int) -> dict[str, list[Recorded]]:
     """Record every placement in turn, several times.
 
     Args:
         kernel: one with write streams.
+        flash: one of FLASH.
         repetitions: rounds.
 
     Raises:
@@ -140,7 +153,7 @@ def measure(kernel: Kernel, repetitions: int) -> dict[str, list[Recorded]]:
         for number in range(repetitions):
             for name, placement in PLACEMENTS.items():
                 progress.step(f"{placement.title}, round {number + 1} of {repetitions}")
-                runs[name].append(record(kernel, placement))
+                runs[name].append(record(kernel, placement, flash))
     return runs
 
 

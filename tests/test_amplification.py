@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import amplification
+from lab import amplification, devices
 from lab.amplification import PLACEMENTS, Recorded
 from lab.build import Kernel
 
@@ -46,6 +46,15 @@ def test_report(tmp_path: Path) -> None:
 def test_table_names_every_placement() -> None:
     titles = list(amplification.table(amplification.amplification(RUNS)).columns[0].cells)
     assert titles == [placement.title for placement in PLACEMENTS.values()]
+
+
+def test_there_is_a_device_for_every_placement() -> None:
+    found = {placement.device(flash) for placement in PLACEMENTS.values() for flash in amplification.FLASH}
+    assert found <= {*devices.names()}
+    assert {name for name in found if "write_hints" in (devices.DEVICES / f"{name}.toml").read_text()} == {
+        "flash-hints",
+        "flash-small-units-hints",
+    }
 
 
 @pytest.mark.guest

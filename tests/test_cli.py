@@ -170,6 +170,12 @@ def test_build_of_an_unknown_flavour(calls: Calls, capsys: pytest.CaptureFixture
     assert calls == []
 
 
+def test_amplification_of_an_unknown_flash(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("amplification", "--flash", "flahs") == 1
+    assert capsys.readouterr().err == "pwb: error: unknown flash 'flahs': expected flash\n"
+    assert calls == []
+
+
 def test_source_and_series_exclude_each_other(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("fetch", "--source", "/mine", "--series", "7.3") == 2
     assert "--source and --series exclude each other" in capsys.readouterr().err

@@ -33,6 +33,8 @@ MAX_FILES = 64
 INODE_TRIES = 16
 # What the names of kworkers have that flush: flushers, and the workers of XFS's AG-aware writeback.
 FLUSHERS = ("flush-", "xfs-agwb/")
+# fio's exit status when it was told to stop.
+FIO_STOPPED = 128
 # AGs that the files of one directory are spread over, with the placement generic.
 GENERIC_AGS = 4
 # _IOWR('f', 135, struct fs_write_stream) of kernel/include/uapi/linux/write_stream.h, to set a stream.
@@ -41,11 +43,15 @@ SET_STREAM = 1 << 2
 
 
 class Run(TypedDict):
-    """One fio run of ``job``, a file in the results folder; ``dirty_limit_mib`` None changes no limit."""
+    """One fio run of ``job``, a file in the results folder; ``dirty_limit_mib`` None changes no limit.
+
+    fio is stopped when ``stop_mib`` have reached the devices, unless that is None.
+    """
 
     name: str
     job: str
     dirty_limit_mib: int | None
+    stop_mib: int | None
     env: dict[str, str]
 
 
@@ -103,6 +109,12 @@ class Sampler:
                 "kworkers": self._kworkers(),
             }
         )
+
+    def written_mib(self) -> float:
+        """Return the MiB that have reached the devices since the first sample."""
+        first, last = self.samples[0]["sectors"], self.samples[-1]["sectors"]
+        written: int = sum(last) - sum(first)
+        return written * 512 / MIB
 
     def _kworkers(self) -> dict[str, list[Any]]:
         """Return pid -> [is it flushing, ns on a CPU]; None where this kernel has no schedstat."""
@@ -354,15 +366,19 @@ def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[P
     words: list[str] = []
     reader = threading.Thread(target=lambda: words.append(process.stdout.read() if process.stdout else ""))
     reader.start()
+    stopped = False
     while process.poll() is None:
         try:
             process.wait(plan["sample_s"])
         except subprocess.TimeoutExpired:
             sampler.sample()
+            if run["stop_mib"] is not None and not stopped and sampler.written_mib() > run["stop_mib"]:
+                process.send_signal(signal.SIGINT)
+                stopped = True
     sampler.sample()
     reader.join()
     fio_s = sampler.samples[-1]["t"]
-    if process.returncode:
+    if process.returncode and not (stopped and process.returncode == FIO_STOPPED):
         fail_with_fio("".join(words), output, f"run {run['name']}")
     begin = time.monotonic()
     os.sync()

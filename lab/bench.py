@@ -42,6 +42,8 @@ SAMPLE_S = 0.5
 BOOT_ESTIMATE_S = 4.5
 RUN_ESTIMATE_S = 0.8
 SYNC_ESTIMATE_MIB_S = 250.0
+# Where a run ends with an amount: such scenarios are of slow devices.
+AMOUNT_ESTIMATE_MIB_S = 30.0
 FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
 # There is a place for it in sysfs only once the filesystem is mounted.
@@ -159,8 +161,13 @@ class Boot:
     def estimate_s(self) -> float:
         """Guess the seconds that the boot takes, for the time remaining."""
         windows: list[Window] = [*self.limits, *([self.direct] if self.direct else [])]
-        runs_s = sum(one.ramp_s + (one.window_s or self.open_end_s) + RUN_ESTIMATE_S for one in windows)
+        runs_s = sum(self._run_s(one) + RUN_ESTIMATE_S for one in windows)
         return BOOT_ESTIMATE_S + runs_s + sum(limit.mib for limit in self.limits) / SYNC_ESTIMATE_MIB_S
+
+    def _run_s(self, window: Window) -> float:
+        if window.between_mib:
+            return window.between_mib[1] / AMOUNT_ESTIMATE_MIB_S
+        return window.ramp_s + (window.window_s or self.open_end_s)
 
 
 @dataclass
@@ -471,7 +478,14 @@ def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path)
     fio = results.read_fio(fio_path)
     fio_path.write_text(json.dumps(fio, separators=(",", ":")), encoding="utf-8")
     try:
-        got = figures(raw, run, fio, ramp_s=window.ramp_s, window_s=window.window_s)
+        got = figures(
+            raw,
+            run,
+            fio,
+            ramp_s=window.ramp_s,
+            window_s=window.window_s,
+            between_mib=window.between_mib,
+        )
     except LabError as error:
         raise LabError(f"{boot.label}: {error}") from error
     direct, setting = run.name == "direct", boot.setting
@@ -524,7 +538,8 @@ def _write_plan(where: Path, boot: Boot, session: _Session) -> None:
 def _run(name: str, job: str, window: Window, limit_mib: int | None) -> dict[str, Any]:
     # fio takes no fractions of a second, but milliseconds.
     env = {"RAMP_S": f"{window.ramp_s * 1000:.0f}ms", "WINDOW_S": f"{(window.window_s or 0) * 1000:.0f}ms"}
-    return {"name": name, "job": job, "dirty_limit_mib": limit_mib, "env": env}
+    stop_mib = window.between_mib[1] if window.between_mib else None
+    return {"name": name, "job": job, "dirty_limit_mib": limit_mib, "stop_mib": stop_mib, "env": env}
 
 
 def _run_name(limit: Limit) -> str:

@@ -97,7 +97,15 @@ class Spread(BaseModel):
     max: float
 
 
-def figures(raw: Raw, run: RawRun, fio: dict[str, Any], *, ramp_s: float, window_s: float | None) -> Figures:
+def figures(
+    raw: Raw,
+    run: RawRun,
+    fio: dict[str, Any],
+    *,
+    ramp_s: float,
+    window_s: float | None,
+    between_mib: tuple[int, int] | None = None,
+) -> Figures:
     """Work out the figures of one run.
 
     Args:
@@ -106,11 +114,15 @@ def figures(raw: Raw, run: RawRun, fio: dict[str, Any], *, ramp_s: float, window
         fio: what fio wrote about it (``--output-format=json``).
         ramp_s: seconds after the start of fio that are left out.
         window_s: seconds that count from then on; None: until fio ended.
+        between_mib: what counts instead: from when so much has reached the device until so much has, in MiB.
 
     Raises:
-        LabError: no byte reached the device.
+        LabError: no byte reached the device, or less than the amounts that count.
     """
-    window, steady = steady_window(run, ramp_s, window_s)
+    if between_mib:
+        window, steady = between_amounts(run, *between_mib), True
+    else:
+        window, steady = steady_window(run, ramp_s, window_s)
     first, last = window[0], window[-1]
     written = (sum(last.sectors) - sum(first.sectors)) * SECTOR_BYTES
     if written <= 0:
@@ -152,6 +164,48 @@ def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[l
     if len(inside) > 1 and inside[-1].t - inside[0].t >= MIN_WINDOW_S:
         return inside, True
     return run.samples, False
+
+
+def between_amounts(run: RawRun, begin_mib: int, end_mib: int) -> list[Sample]:
+    """Return the samples between two amounts written; first and last are interpolated to the very amounts.
+
+    Args:
+        run: the run.
+        begin_mib: MiB that have reached the device at the first.
+        end_mib: MiB that have reached it at the last.
+
+    Raises:
+        LabError: less than ``end_mib`` reached the device while the jobs ran.
+    """
+    begin, begin_index = _at_amount(run, begin_mib)
+    end, end_index = _at_amount(run, end_mib)
+    return [begin, *run.samples[begin_index:end_index], end]
+
+
+def _at_amount(run: RawRun, mib: int) -> tuple[Sample, int]:
+    """Return a sample as of when so much had reached the device, and the index of the first one after it.
+
+    Time and sectors are interpolated, all else is of the sample after it.
+    """
+    base = sum(run.samples[0].sectors)
+    # The final sync is not the jobs' work.
+    end_s = run.fio_s + _sampling_step(run.samples) / 2
+    reached = 0.0
+    for index, sample in enumerate(run.samples):
+        written = (sum(sample.sectors) - base) * SECTOR_BYTES / MIB
+        if sample.t > end_s:
+            break
+        if written > mib:
+            before = run.samples[index - 1]
+            part = (mib - reached) / (written - reached)
+            sectors = [round(a + part * (b - a)) for a, b in zip(before.sectors, sample.sectors, strict=True)]
+            t = before.t + part * (sample.t - before.t)
+            return sample.model_copy(update={"t": t, "sectors": sectors}), index
+        reached = written
+    raise LabError(
+        f"run {run.name}: {reached:.0f} MiB reached the device while the jobs ran, expected more than {mib} "
+        "MiB (between_mib): give the jobs more time (window_s), or take less"
+    )
 
 
 def jobs_began_s(run: RawRun) -> float:

@@ -23,10 +23,23 @@ FilePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-
 
 
 class Window(Strict):
-    """When figures are taken: ``ramp_s`` after fio starts, for ``window_s`` (None: until fio ends)."""
+    """When figures are taken: ``ramp_s`` after fio starts, for ``window_s`` (None: until fio ends).
+
+    Where what is already written decides how fast the rest goes, as with files that get their blocks, equal
+    times are not equal work. With ``between_mib`` figures are taken from when the first amount has reached
+    the device until the second has, which ends the run; ``ramp_s`` and ``window_s`` together are how long
+    that may take.
+    """
 
     ramp_s: float = Field(ge=0)
     window_s: float | None = Field(default=None, gt=0)
+    between_mib: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(gt=0)]] | None = None
+
+    @model_validator(mode="after")
+    def _check_amounts(self) -> Self:
+        if self.between_mib and self.between_mib[0] >= self.between_mib[1]:
+            raise ValueError(f"between_mib {list(self.between_mib)}: expected the smaller amount first")
+        return self
 
 
 class Limit(Window):

@@ -255,6 +255,16 @@ def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: bench.Ke
     assert stock["command"][-2:] == [str(bench.LOAD), "/results/plan.json"]
 
 
+def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: bench.Kernels) -> None:
+    limit = {"mib": 128, "ramp_s": 1, "window_s": 9, "between_mib": [100, 300]}
+    chosen = _scenario(filesystems=["f2fs"], repetitions=1, limits=[limit], bounds=[])
+    runner = FakeGuest()
+    _measure(chosen, kernels, runner, tmp_path)
+    assert {call["plan"]["runs"][0]["stop_mib"] for call in runner.calls} == {300}
+    [boot, *_] = bench.schedule(chosen)
+    assert boot.estimate_s == pytest.approx(4.5 + 300 / 30 + 0.8 + 128 / 250)
+
+
 def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: bench.Kernels) -> None:
     runner = FakeGuest()
     chosen = _scenario(
@@ -454,6 +464,27 @@ def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kern
             assert cell[figure] is not None, (figure, cell)
     settings = json.loads((folder / "meta.json").read_text())["dirty_settings"]["limit-16"]
     assert (settings["dirty_bytes"], settings["dirty_background_bytes"]) == (16 << 20, 8 << 20)
+
+
+@pytest.mark.guest
+def test_real_guests_stop_at_an_amount(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kernel) -> None:
+    """The job would go on for an hour; the guest has not got that long."""
+    chosen = _scenario(
+        filesystems=["xfs"],
+        contexts=[1],
+        bounds=[],
+        repetitions=1,
+        limits=[{"mib": 16, "ramp_s": 0, "window_s": 3600, "between_mib": [4, 64]}],
+        guest={"cpus": 2, "mem_mib": 1536, "device_mib": 1024},
+        job={"text": "[x]\nrw=randwrite\nbs=4k\nsize=64m\ntime_based=1\nruntime=${WINDOW_S}\n"},
+    )
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        return guest.run(*arguments, **{**options, "timeout_s": 120})
+
+    _, cells, _ = _measure(chosen, bench.Kernels(stock_kernel, parallel_kernel), run, tmp_path)
+    assert len(cells) == 2
+    assert all(cell["mib_s"]["median"] > 0 and cell["steady"] for cell in cells)
 
 
 @pytest.mark.guest

@@ -78,6 +78,17 @@ def test_inode_number_that_never_comes(tmp_path: Path, monkeypatch: pytest.Monke
         load.choose_inodes(_paths(tmp_path), 4, skewed=False)
 
 
+def test_written_amount_is_since_the_first_sample(tmp_path: Path) -> None:
+    for name in ("sda", "sdb"):
+        (tmp_path / name).write_text("0 " * 6 + "2048 0")
+    (tmp_path / "vmstat").write_text("nr_dirty 0\nnr_writeback 0\n")
+    sampler = load.Sampler([tmp_path / "sda", tmp_path / "sdb"], tmp_path)
+    sampler.sample()
+    (tmp_path / "sdb").write_text("0 " * 6 + "8192 0")
+    sampler.sample()
+    assert sampler.written_mib() == 3
+
+
 def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
     plan: load.Plan = {
         "fio": "fio",

@@ -59,6 +59,28 @@ def test_seconds_to_the_device_are_those_of_the_longest_job_and_the_sync() -> No
     assert measure.seconds_to_device({"jobs": jobs[2:]}, 1.5) is None
 
 
+def test_equal_amounts_count_where_asked_for() -> None:
+    # 100 MiB/s from second 1 on, sampled every 0.5 s: 120 MiB are there at 2.2 s, 330 at 4.3 s.
+    run = samples.run(8, idle_s=1, mib_s=100)
+    window = measure.between_amounts(run, 120, 330)
+    assert [window[0].t, window[-1].t] == pytest.approx([2.2, 4.3])
+    assert [sample.t for sample in window[1:-1]] == [2.5, 3.0, 3.5, 4.0]
+    found = measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4, between_mib=(120, 330))
+    assert found.mib_s == pytest.approx(100)
+    assert found.steady
+
+
+def test_an_amount_that_was_not_reached_is_an_error() -> None:
+    # What the final sync writes does not count.
+    run = samples.run(8, idle_s=1, mib_s=10)
+    last = run.samples[-1].model_copy(update={"sectors": [200 * samples.SECTORS_PER_MIB]})
+    run = run.model_copy(update={"samples": [*run.samples[:-1], last]})
+    with pytest.raises(
+        LabError, match="70 MiB reached the device while the jobs ran, expected more than 90 MiB"
+    ):
+        measure.between_amounts(run, 20, 90)
+
+
 def test_two_devices_add_up() -> None:
     run = samples.run(8, mib_s=100)
     both = [sample.model_copy(update={"sectors": sample.sectors * 2}) for sample in run.samples]

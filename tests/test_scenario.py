@@ -107,6 +107,11 @@ def test_published_numbers_and_bars() -> None:
         ('"d0/a"', '"../a"', "files.names.0"),
         ('"ino", "fs"', '"ino", "ino"', "affinities: each value once"),
         ("repetitions = 1", 'repetitions = 1\nag_modes = ["on"]', "ag_modes.0"),
+        (
+            "window_s = 2",
+            "window_s = 2, between_mib = [8, 8]",
+            "expected the smaller amount first",
+        ),
         ("repetitions = 1", 'repetitions = 1\nag_modes = ["off"]', "published T2: ag_mode None is none"),
     ],
 )

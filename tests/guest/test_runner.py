@@ -51,15 +51,17 @@ def test_command_runs_on_a_fresh_filesystem(stock_kernel: Kernel, fs: str, devic
     result = boot(
         stock_kernel,
         "pwd; stat -f -c %T .; findmnt -n -o FSTYPE,SOURCE $PWB_MNT; "
-        "echo data > file && sync && cat file; test -b $PWB_DEV && test -e $PWB_BDI/read_ahead_kb; exit 42",
+        "echo data > file && sync && cat file; test -b $PWB_DEV && test -e $PWB_BDI/read_ahead_kb; "
+        "ls /sys/block; exit 42",
         fs=fs,
         device=device,
     )
     lines = result.output.splitlines()
     assert lines[0] == "/mnt/test"
-    nodes = {"brd": "/dev/ram0", "waiting": "/dev/labblk0"}
-    assert lines[2].split() == [fs, nodes.get(device, "/dev/nullb0")]
-    assert lines[3] == "data"
+    name = {"brd": "ram0", "waiting": "labblk0"}.get(device, "nullb0")
+    assert lines[2].split() == [fs, f"/dev/{name}"]
+    # The last is the only block device.
+    assert lines[3:] == ["data", name]
     assert result.status == 42
 
 

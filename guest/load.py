@@ -172,6 +172,11 @@ def write_out(path: Path, size: int) -> None:
         os.close(fd)
 
 
+def inode_number(path: Path) -> int:
+    """Return the number of a file's inode."""
+    return path.stat().st_ino
+
+
 def choose_inodes(paths: list[Path], modulus: int, *, skewed: bool) -> None:
     """Make empty files of which the inode number leaves a wanted remainder.
 
@@ -190,7 +195,7 @@ def choose_inodes(paths: list[Path], modulus: int, *, skewed: bool) -> None:
         for _ in range(INODE_TRIES * modulus):
             made = folder / f"inode.{len(misfits)}"
             made.touch()
-            if made.stat().st_ino % modulus == wanted:
+            if inode_number(made) % modulus == wanted:
                 made.rename(path)
                 break
             misfits.append(made)

@@ -93,23 +93,25 @@ def test_every_byte_arrives_without_cgroups(nocgroup_kernel: Kernel, fs: str) ->
     assert report.count("every byte is as written") == 2, report
 
 
-def test_default_is_one_context_per_cpu(debug_kernel: Kernel) -> None:
-    script = 'echo "$(cat $PWB_BDI/nwritebacks) $(nproc)"'
-    contexts, cpus = run(debug_kernel, script).split()
-    assert contexts == cpus
-
-
-def test_bad_nwritebacks_is_refused(debug_kernel: Kernel) -> None:
-    # Two CPUs: at most eight contexts.
+def test_attributes_are_shown_and_set(debug_kernel: Kernel) -> None:
+    # Two CPUs: two contexts, and at most four times as many. What is refused changes nothing.
     script = """
-        echo 3 > $PWB_BDI/nwritebacks
-        for value in 0 -1 9 two ''; do
-            echo "$value" > $PWB_BDI/nwritebacks && exit 1
-            cat $PWB_BDI/nwritebacks
-        done
+        cd $PWB_BDI
+        is_set() {
+            cat $1
+            echo $2 > $1 && cat $1
+            echo > $1 && exit 1
+            for value in $3; do echo $value > $1 && exit 1; done
+            cat $1
+        } 2>/dev/null
+        nproc
+        is_set nwritebacks 3 '0 -1 9 two'
+        is_set wb_affinity least-loaded 'random fs,ino 1'
+        is_set wb_workers 8 '0 9 -1 four 1.5 4294967297'
     """
-    output = run(debug_kernel, script, fs="none")
-    assert re.findall(r"^\d+$", output, re.MULTILINE) == ["3"] * 5
+    cpus, *shown = output_of(debug_kernel, script, fs="none").splitlines()
+    affinities = ["[fs] ino rotor least-loaded", *["fs ino rotor [least-loaded]"] * 2]
+    assert shown == [cpus, "3", "3", *affinities, "1", "8", "8"]
 
 
 def test_context_comes_with_its_first_inode(debug_kernel: Kernel) -> None:

@@ -89,18 +89,6 @@ def overlaps(spans: list[tuple[int, int]]) -> bool:
     return any(after[0] < before[1] for before, after in itertools.pairwise(spans))
 
 
-def test_number_is_shown_and_set(debug_kernel: Kernel) -> None:
-    script = """
-        cat $PWB_BDI/wb_workers
-        echo 8 > $PWB_BDI/wb_workers && cat $PWB_BDI/wb_workers
-        for value in 0 9 -1 four '' 1.5 4294967297; do
-            echo "$value" > $PWB_BDI/wb_workers && exit 1
-        done 2>/dev/null
-        cat $PWB_BDI/wb_workers
-    """
-    assert run(debug_kernel, script, fs="none").split() == ["1", "8", "8"]
-
-
 @pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
 def test_workers_share_a_list_and_no_inode(debug_kernel: Kernel, fs: str) -> None:
     found = events(debug_kernel, hot(), fs)
@@ -164,7 +152,8 @@ def test_what_is_written_counts_once(debug_kernel: Kernel) -> None:
         echo $(($(written) - before))
     """
     kib = int(run(debug_kernel, script, fs="ext4", contexts=1, workers=WORKERS))
-    assert 64 << 10 <= kib <= 66 << 10
+    # Each CPU may keep up to 16 pages of a counter to itself (WB_STAT_BATCH), before and after.
+    assert (64 << 10) - 256 <= kib <= 66 << 10
 
 
 def test_surplus_workers_end(debug_kernel: Kernel) -> None:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The pure part of guest/ag_cost.py."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from guest import ag_cost
+
+
+def test_multiple_is_of_each_round() -> None:
+    # Rounds that differ tenfold, and a multiple that does not.
+    mean, error = ag_cost.compare([0.9, 9.0, 90.0], [1.0, 10.0, 100.0])
+    assert mean == pytest.approx(0.9)
+    assert error == pytest.approx(0, abs=1e-9)
+
+
+def test_error_is_of_the_mean() -> None:
+    mean, error = ag_cost.compare([2.0, 0.5] * 8, [1.0] * 16)
+    assert mean == pytest.approx(1)
+    assert error == pytest.approx(1.96 * math.log(2) * math.sqrt(16 / 15) / 4)
+
+
+def test_turn_counts_pages_and_cpu_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 10 s, 500 pages and 2 s of CPU time between two readings.
+    readings = iter([(1.0, 100, 3.0), (11.0, 600, 5.0)])
+    monkeypatch.setattr(ag_cost, "counters", lambda: next(readings))
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    assert ag_cost.turn(tmp_path, "rotor") == (50.0, 0.004)
+    assert (tmp_path / "overwrite").read_text() == (tmp_path / "delalloc").read_text() == "rotor"
+
+
+def test_unknown_load() -> None:
+    with pytest.raises(SystemExit, match="unknown load 'mmpa': expected sequential, small files"):
+        ag_cost.main(["fsync", "mmpa"])

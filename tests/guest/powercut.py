@@ -142,7 +142,7 @@ def content(number: int) -> bytes:
 def cut_filesystem(fs: str) -> None:
     """Cut the power of a filesystem: what was fsynced is there afterwards, and nothing is broken."""
     device = Device("cut0", 7)
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     subprocess.run([*MAKE[fs], device.node], check=True)
     mount = ["mount", "-t", fs, device.node, str(MOUNT)]
     subprocess.run(mount, check=True)

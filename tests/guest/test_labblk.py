@@ -56,14 +56,14 @@ def written(kernel: Kernel, wanted: list[tuple[str, object]]) -> list[dict[str, 
 
 
 def test_every_byte_arrives(debug_kernel: Kernel) -> None:
-    script = "\n".join(f"{sys.executable} {HERE / 'compare.py'} {fs}" for fs in FILESYSTEMS)
+    script = " && ".join(f"{sys.executable} {HERE / 'compare.py'} {fs}" for fs in FILESYSTEMS)
     report = run(debug_kernel, script)
     assert report.count("every byte is as written") == len(FILESYSTEMS), report
 
 
 def test_power_cut_loses_only_what_was_not_flushed(debug_kernel: Kernel) -> None:
     places = ["raw", *FILESYSTEMS]
-    script = "\n".join(f"{sys.executable} {HERE / 'powercut.py'} {place}" for place in places)
+    script = " && ".join(f"{sys.executable} {HERE / 'powercut.py'} {place}" for place in places)
     report = run(debug_kernel, script, device_size_mib=16)
     assert report.count("as it should be") == len(places), report
 

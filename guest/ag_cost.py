@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run in the guest: what AG-aware writeback of XFS costs where it has nothing to gain, to the percent.
 
-    ./pwb guest --kernel parallel --device waiting --timeout 1800 -- python3 guest/ag_cost.py [LOAD...]
+    ./pwb guest --device waiting --set nwritebacks=1 --timeout 1800 -- python3 $PWD/guest/ag_cost.py [LOAD...]
 
-Two boots of one kernel lie up to 10% apart. So a load runs in one boot while its filesystem goes from mode to
-mode, in a new order each round, and each turn is compared with the turn of mode ``off`` in the same round.
-Pages dirtied count; throttled as the writers are, that is also what is written. Standard library only.
+Two boots of one kernel lie up to 10% apart. So a job is done over and over in one boot while its filesystem
+goes from mode to mode, in a new order each round, and each turn is compared with the turn of mode ``off`` in
+the same round. A turn ends when all is on the device. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,42 +21,34 @@ from collections.abc import Sequence
 from pathlib import Path
 
 MODES = ("off", "ag-hint", "rotor", "generic")
-ROUNDS = 60
-TURN_S = 1.0
-# A mode that is left may have hints to drop and workers to end.
-SETTLE_S = 0.25
-WARM_UP_S = 4.0
-DIRTY_BYTES = 128 << 20
-# Jobs of fio, which go on until they are stopped.
+ROUNDS = 24
+DIRTY_BYTES = 32 << 20
+# Jobs of fio that take a few seconds.
 LOADS = {
-    "sequential": "rw=write bs=1m size=1g unlink_each_loop=1",
+    "sequential": "rw=write bs=1m size=384m unlink=1",
     "small files": "rw=write bs=64k filesize=64k nrfiles=500 openfiles=1 file_service_type=sequential "
-    "create_on_open=1 unlink_each_loop=1 numjobs=4",
-    "fsync": "rw=write bs=4k fsync=1 size=64m numjobs=4",
-    "mmap": "rw=randwrite bs=4k ioengine=mmap overwrite=1 size=256m norandommap=1 numjobs=2",
+    "create_on_open=1 unlink=1 numjobs=4",
+    "fsync": "rw=write bs=4k fsync=1 size=64m io_size=6m numjobs=4",
+    "mmap": "rw=randwrite bs=4k ioengine=mmap overwrite=1 size=128m io_size=32m norandommap=1 numjobs=2",
 }
-COMMON = "ioengine=psync fallocate=none invalidate=0 loops=1000000"
+COMMON = "ioengine=psync fallocate=none invalidate=0"
 
 
-def counters() -> tuple[float, int, float]:
-    """Return the time in seconds, the pages dirtied so far, and the CPU time so far in seconds."""
-    counts = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
+def cpu_s() -> float:
+    """Return the seconds that CPUs were busy since boot (Documentation/filesystems/proc.rst)."""
     # User, nice, system, idle, waiting for I/O, interrupts...
     ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
-    busy = sum(ticks[:3]) + sum(ticks[5:])
-    return time.monotonic(), int(counts["nr_dirtied"]), busy / os.sysconf("SC_CLK_TCK")
+    return (sum(ticks[:3]) + sum(ticks[5:])) / os.sysconf("SC_CLK_TCK")
 
 
-def turn(folder: Path, mode: str) -> tuple[float, float]:
-    """Return pages per second and CPU seconds per page of one turn in a mode."""
+def turn(job: list[str], folder: Path, mode: str) -> tuple[float, float]:
+    """Do a job in a mode; return how long it took and its CPU time, in seconds."""
     for kind in ("overwrite", "delalloc"):
         (folder / kind).write_text(mode)
-    time.sleep(SETTLE_S)
-    begin_s, begin_pages, begin_cpu_s = counters()
-    time.sleep(TURN_S)
-    end_s, end_pages, end_cpu_s = counters()
-    pages = end_pages - begin_pages
-    return pages / (end_s - begin_s), (end_cpu_s - begin_cpu_s) / pages
+    begin_s, begin_cpu_s = time.monotonic(), cpu_s()
+    subprocess.run(job, check=True)
+    os.sync()
+    return time.monotonic() - begin_s, cpu_s() - begin_cpu_s
 
 
 def compare(values: Sequence[float], base: Sequence[float]) -> tuple[float, float]:
@@ -76,38 +68,29 @@ def compare(values: Sequence[float], base: Sequence[float]) -> tuple[float, floa
 
 def measure(load: str, mount: Path, folder: Path) -> None:
     """Run a load through all modes, and print what each comes to."""
-    words = ["--name=load", f"--directory={mount}"] + [
-        f"--{word}" for word in (COMMON + " " + LOADS[load]).split()
-    ]
+    words = f"{COMMON} {LOADS[load]} directory={mount} name=load output=/dev/null".split()
+    job = ["fio", *(f"--{word}" for word in words)]
     order = random.Random(load)
     turns: dict[str, list[tuple[float, float]]] = {mode: [] for mode in MODES}
-    with subprocess.Popen(["fio", "--output=/dev/null", *words]) as fio:
-        time.sleep(WARM_UP_S)
-        for _ in range(ROUNDS):
-            for mode in order.sample(MODES, len(MODES)):
-                turns[mode].append(turn(folder, mode))
-        if fio.poll() is not None:
-            sys.exit(f"fio ended with status {fio.returncode} during '{load}'")
-        fio.terminate()
+    turn(job, folder, MODES[0])  # makes the files
+    for _ in range(ROUNDS):
+        for mode in order.sample(MODES, len(MODES)):
+            turns[mode].append(turn(job, folder, mode))
     for mode in MODES[1:]:
-        compared = [
-            "{:.3f} ± {:.3f}".format(*compare(values, base))
-            for values, base in zip(
-                zip(*turns[mode], strict=True), zip(*turns["off"], strict=True), strict=True
-            )
-        ]
+        pairs = zip(zip(*turns[mode], strict=True), zip(*turns["off"], strict=True), strict=True)
+        compared = ["{:.3f} ± {:.3f}".format(*compare(values, base)) for values, base in pairs]
         print(f"| {load} | `{mode}` | {' | '.join(compared)} |", flush=True)
 
 
 def main(loads: list[str]) -> int:
-    """Measure each load on a filesystem that it finds empty."""
+    """Measure each load."""
     unknown = sorted(set(loads) - set(LOADS))
     if unknown:
         sys.exit(f"unknown load {unknown[0]!r}: expected {', '.join(LOADS)}")
     mount = Path(os.environ["PWB_MNT"])
     folder = Path("/sys/fs/xfs", Path(os.environ["PWB_DEV"]).name, "writeback")
     Path("/proc/sys/vm/dirty_bytes").write_text(str(DIRTY_BYTES))
-    print("| load | mode | pages per second | CPU time per page |\n|---|---|---:|---:|")
+    print("| load | mode | time | CPU time |\n|---|---|---:|---:|")
     for load in loads or LOADS:
         measure(load, mount, folder)
         for path in mount.iterdir():

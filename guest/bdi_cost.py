@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run in the guest: what memory an idle block device costs, and a mounted one with its contexts in use.
 
-    ./pwb guest --kernel stock --fs none -- python3 guest/bdi_cost.py
-    ./pwb guest --kernel parallel --fs none -- python3 guest/bdi_cost.py
+    ./pwb guest --kernel stock --fs none -- python3 $PWD/guest/bdi_cost.py
+    ./pwb guest --kernel parallel --fs none -- python3 $PWD/guest/bdi_cost.py
 
 Devices are made by configfs (null_blk, without blocks), so most of what is counted is the device's own.
 Python's standard library only.

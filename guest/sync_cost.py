@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run in the guest: how long ``sync`` takes on a clean system of 8 devices with 8 contexts each.
 
-    ./pwb guest --kernel stock --fs none -- python3 guest/sync_cost.py
-    ./pwb guest --kernel parallel --fs none -- python3 guest/sync_cost.py
+    ./pwb guest --kernel stock --fs none -- python3 $PWD/guest/sync_cost.py
+    ./pwb guest --kernel parallel --fs none -- python3 $PWD/guest/sync_cost.py
 
 Python's standard library only.
 """

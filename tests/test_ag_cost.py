@@ -24,13 +24,12 @@ def test_error_is_of_the_mean() -> None:
     assert error == pytest.approx(1.96 * math.log(2) * math.sqrt(16 / 15) / 4)
 
 
-def test_turn_counts_pages_and_cpu_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # 10 s, 500 pages and 2 s of CPU time between two readings.
-    readings = iter([(1.0, 100, 3.0), (11.0, 600, 5.0)])
-    monkeypatch.setattr(ag_cost, "counters", lambda: next(readings))
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    assert ag_cost.turn(tmp_path, "rotor") == (50.0, 0.004)
-    assert (tmp_path / "overwrite").read_text() == (tmp_path / "delalloc").read_text() == "rotor"
+def test_turn_sets_the_mode_and_times_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.monotonic", iter([1.0, 11.0]).__next__)
+    monkeypatch.setattr(ag_cost, "cpu_s", iter([3.0, 5.0]).__next__)
+    job = ["sh", "-c", f"cat {tmp_path}/overwrite {tmp_path}/delalloc > {tmp_path}/seen"]
+    assert ag_cost.turn(job, tmp_path, "rotor") == (10.0, 2.0)
+    assert (tmp_path / "seen").read_text() == "rotorrotor"
 
 
 def test_unknown_load() -> None:

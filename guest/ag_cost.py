@@ -89,6 +89,8 @@ def main(loads: list[str]) -> int:
         sys.exit(f"unknown load {unknown[0]!r}: expected {', '.join(LOADS)}")
     mount = Path(os.environ["PWB_MNT"])
     folder = Path("/sys/fs/xfs", Path(os.environ["PWB_DEV"]).name, "writeback")
+    if not folder.is_dir():
+        sys.exit(f"{folder} is missing: expected XFS on a kernel with AG-aware writeback, as with --fs xfs")
     Path("/proc/sys/vm/dirty_bytes").write_text(str(DIRTY_BYTES))
     print("| load | mode | time | CPU time |\n|---|---|---:|---:|")
     for load in loads or LOADS:

@@ -35,3 +35,10 @@ def test_turn_sets_the_mode_and_times_the_job(tmp_path: Path, monkeypatch: pytes
 def test_unknown_load() -> None:
     with pytest.raises(SystemExit, match="unknown load 'mmpa': expected sequential, small files"):
         ag_cost.main(["fsync", "mmpa"])
+
+
+def test_filesystem_without_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWB_MNT", str(tmp_path))
+    monkeypatch.setenv("PWB_DEV", "/dev/no-such-device")
+    with pytest.raises(SystemExit, match=r"no-such-device/writeback is missing: expected XFS"):
+        ag_cost.main([])

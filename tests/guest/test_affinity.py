@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import re
+import sys
+from typing import NamedTuple
 
 import pytest
 
@@ -136,34 +139,76 @@ writeback_single_inode_start:.* ino=$(stat -c %i $PWB_MNT/directory/$i) " $trace
     assert moved >= 3 if allocated else moved == 0
 
 
+# Four files of F2FS are written back by four flushers: nothing is, until a smaller limit wakes them all.
+F2FS_WRITEBACK = """
+    trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+    echo counter > $trace/trace_clock
+    echo 20000 > $trace/buffer_size_kb
+    for event in writeback/writeback_single_inode_start f2fs/f2fs_do_write_data_page; do
+        echo 1 > $trace/events/$event/enable
+    done
+    echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
+    until test $(awk '/^nr_dirty / {print $2}' /proc/vmstat) -lt 2048; do
+        dd if=/dev/zero of=$PWB_MNT/1 bs=4k count=1 conv=notrunc 2>/dev/null
+    done
+    cat $trace/trace
+"""
+
+
+class Pass(NamedTuple):
+    """A flusher's going over an inode: whose, its number for the flusher, and over which."""
+
+    pid: str
+    number: int
+    ino: str
+
+
+def written_in_passes(trace: str, kind: str) -> list[Pass]:
+    """Return the pass of each page of a kind, in the order in which they were written."""
+    event = re.compile(r"kworker/\S+-(\d+) .*: (?:writeback_single_inode_start|.* ino = (\d+), (\S+), FILE)")
+    count: dict[str, int] = collections.Counter()
+    pages = []
+    for pid, ino, how in event.findall(trace):
+        if not how:
+            count[pid] += 1
+        elif how == kind:
+            pages.append(Pass(pid, count[pid], ino))
+    assert len(count) > 1
+    assert pages
+    return pages
+
+
+def is_one_after_the_other(pages: list[Pass]) -> bool:
+    turns = [turn for turn, _ in itertools.groupby(pages)]
+    return len(turns) == len(set(turns))
+
+
 def test_f2fs_takes_new_blocks_for_one_file_at_a_time(debug_kernel: Kernel) -> None:
-    # Four files in four contexts; nothing is written until a smaller limit wakes all flushers.
-    script = """
-        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+    script = f"""
         echo 0 > /proc/sys/vm/dirty_writeback_centisecs
         for i in 1 2 3 4; do dd if=/dev/zero of=$PWB_MNT/$i bs=1M count=8 2>/dev/null; done
-        echo counter > $trace/trace_clock
-        echo 20000 > $trace/buffer_size_kb
-        for event in writeback/writeback_single_inode_start f2fs/f2fs_do_write_data_page; do
-            echo 1 > $trace/events/$event/enable
-        done
-        echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
-        until test $(awk '/^nr_dirty / {print $2}' /proc/vmstat) -lt 2048; do
-            dd if=/dev/zero of=$PWB_MNT/1 bs=4k count=1 conv=notrunc 2>/dev/null
-        done
-        cat $trace/trace
+        {F2FS_WRITEBACK}
     """
-    event = re.compile(r"kworker/\S+-(\d+) .*: (writeback_single_inode_start|.* OUT-OF-PLACE, FILE)")
-    passes: dict[str, int] = {}
-    takers: list[tuple[str, int]] = []
-    for pid, name in event.findall(run(debug_kernel, script, fs="f2fs", contexts=4)):
-        if name.endswith("FILE"):
-            takers.append((pid, passes[pid]))
-        else:
-            passes[pid] = passes.get(pid, 0) + 1
-    assert len(passes) > 1
-    turns = [taker for taker, _ in itertools.groupby(takers)]
-    assert len(turns) == len(set(turns)), "a flusher took blocks amid those of another's file"
+    pages = written_in_passes(run(debug_kernel, script, fs="f2fs", contexts=4), "OUT-OF-PLACE")
+    assert is_one_after_the_other(pages), "a flusher took blocks amid those of another's file"
+
+
+def test_f2fs_overwrites_files_side_by_side_from_the_first_time(debug_kernel: Kernel) -> None:
+    # Direct writes give them blocks. Every second page becomes dirty: each is a command to wait for.
+    dirty = "for page in range(0, 4096, 2): os.pwrite(file, bytes(4096), page * 4096)"
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        for i in 1 2 3 4; do
+            dd if=/dev/zero of=$PWB_MNT/$i bs=1M count=16 oflag=direct 2>/dev/null
+            {sys.executable} -c 'import os, sys; file = os.open(sys.argv[1], os.O_WRONLY)
+{dirty}' $PWB_MNT/$i
+        done
+        {F2FS_WRITEBACK}
+    """
+    trace = run(debug_kernel, script, fs="f2fs", device="waiting", contexts=4)
+    pages = written_in_passes(trace, "IN-PLACE")
+    first = {page.ino: page for page in reversed(pages)}
+    assert not is_one_after_the_other([page for page in pages if page in first.values()])
 
 
 def test_number_holds_under_load(debug_kernel: Kernel) -> None:

@@ -23,6 +23,7 @@ def run(
     script: str,
     *,
     fs: str = "xfs",
+    device: str = "nolat",
     contexts: int | None = None,
     affinity: str = "fs",
     workers: int = 1,
@@ -30,7 +31,7 @@ def run(
     """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
     settings = {"wb_affinity": affinity, "wb_workers": str(workers)}
     settings |= {} if contexts is None else {"nwritebacks": str(contexts)}
-    return output_of(kernel, script, fs=fs, settings=settings)
+    return output_of(kernel, script, fs=fs, device=device, settings=settings)
 
 
 def test_kunit(debug_kernel: Kernel) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import json
 import os
@@ -21,7 +22,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.markup import escape
 
-from lab import build, devices, fiojob, guest, host, plots, report, results
+from lab import build, devices, fiojob, guest, guest_memory, host, plots, report, results
 from lab import scenario as scenarios
 from lab.errors import GuestError, LabError
 from lab.lock import exclusive
@@ -266,7 +267,11 @@ def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path) -> Pa
     check(chosen, job_folder)
     with exclusive(cache_dir() / "bench.lock", f"measuring {chosen.name}"):
         kernels = Kernels(stock=build.build("stock", source), parallel=build.build("parallel", source))
-        return measure(chosen, kernels, job_folder=job_folder)
+        mib = chosen.guest.mem_mib
+        report.terminal().print(f"filling {mib} MiB of memory for the guests", highlight=False)
+        with guest_memory.filled(mib) as memory:
+            runner = functools.partial(guest.run, memory=memory)
+            return measure(chosen, kernels, job_folder=job_folder, runner=runner)
 
 
 def check(chosen: Scenario, job_folder: Path) -> None:

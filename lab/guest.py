@@ -65,6 +65,7 @@ def run(
     device_count: int = 1,
     device_size_mib: int | None = None,
     mkfs: Sequence[str] = (),
+    memory: int | None = None,
 ) -> GuestResult:
     """Boot a kernel, run a command in it, power it off.
 
@@ -88,6 +89,8 @@ def run(
         device_count: 1, or 2 for a second, identical device at /mnt/test2.
         device_size_mib: size of each device in MiB; None: as the device table says.
         mkfs: further arguments of the filesystem's mkfs.
+        memory: descriptor of a file to take the guest's memory from, see :func:`lab.guest_memory.filled`;
+            None: the kernel makes one of its own.
 
     Raises:
         GuestError: the kernel printed a report (oops, WARN, lockdep, ...), the time was up, the guest ended
@@ -102,10 +105,12 @@ def run(
     plan, arguments = _plan(
         fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
     )
+    if memory is None:
+        host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
     plan |= {"command": command, "settings": list((settings or {}).items())}
     plan |= {"results": _results_folder(results), "terminal": None, "mkfs": list(mkfs)}
     with Guest(on_output=_writer(stream)) as guest:
-        guest.start(kernel, plan, arguments)
+        guest.start(kernel, plan, arguments, memory)
         guest.follow(timeout_s)
     if results is not None:
         (results / "console.txt").write_bytes(guest.console)
@@ -150,6 +155,7 @@ def shell(
     plan, arguments = _plan(
         fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
     )
+    host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
     keyboard = sys.stdin.fileno()
     columns, rows = os.get_terminal_size(keyboard)
     plan |= {
@@ -179,7 +185,7 @@ def shell(
 def _plan(
     *, fs: str, device: str, count: int, size_mib: int | None, mem_mib: int, cpus: int
 ) -> tuple[dict[str, object], list[str]]:
-    """Check what shall be made and that the host has room for it; return agent's plan, kernel arguments."""
+    """Check what shall be made; return agent's plan, kernel arguments."""
     if fs not in FILESYSTEMS:
         raise unknown_name("filesystem", fs, FILESYSTEMS)
     if not 1 <= count <= MAX_DEVICES:
@@ -197,7 +203,6 @@ def _plan(
     cores = len(os.sched_getaffinity(0))
     if not 1 <= cpus <= cores:
         raise LabError(f"{cpus} guest CPUs: expected 1 to {cores}, the cores of this host; ask for fewer")
-    host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
     path = dict.fromkeys([*os.environ.get("PATH", "").split(":"), *_SYSTEM_PATH])
     env = {name: os.environ[name] for name in _KEPT_ENV if name in os.environ}
     env["PATH"] = ":".join(folder for folder in path if folder)

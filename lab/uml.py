@@ -89,13 +89,16 @@ class Guest:
     _end: int | None = None
     _folder: str = ""
 
-    def start(self, kernel: Path, plan: dict[str, object], arguments: list[str]) -> None:
+    def start(
+        self, kernel: Path, plan: dict[str, object], arguments: list[str], memory: int | None = None
+    ) -> None:
         """Start the kernel.
 
         Args:
             kernel: path of the kernel.
             plan: what the agent shall do, see guest/agent.py.
             arguments: kernel arguments beyond those every guest has.
+            memory: descriptor of a file to take the memory from; None: the kernel makes one.
         """
         # A kernel argument cannot hold a space, so the folder of the run must have none.
         temporary = tempfile.gettempdir()
@@ -112,18 +115,26 @@ class Guest:
         }
         command_line = f"fd:{output_theirs}" if self.terminal else f"null,fd:{output_theirs}"
         theirs = (output_theirs, report_theirs)
+        passed = theirs if memory is None else (*theirs, memory)
+        own_memory = [] if memory is None else [f"mem_fd={memory}"]
         command = [str(kernel.resolve()), "seccomp=on", "noreboot", f"uml_dir={self._folder}/", "umid=uml"]
         command += ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}"]
         command += ["console=tty0", "con=null", "con0=null,fd:1"]
-        command += ["ssl=null", f"ssl0={command_line}", f"ssl1=null,fd:{report_theirs}", *arguments]
-        supervisor = [sys.executable, "-I", "-S", str(SUPERVISOR), self._folder, ",".join(map(str, theirs))]
+        command += [
+            "ssl=null",
+            f"ssl0={command_line}",
+            f"ssl1=null,fd:{report_theirs}",
+            *own_memory,
+            *arguments,
+        ]
+        supervisor = [sys.executable, "-I", "-S", str(SUPERVISOR), self._folder, ",".join(map(str, passed))]
         try:
             self._supervisor = subprocess.Popen(
                 supervisor + command,
                 stdin=subprocess.PIPE,
                 stdout=console_theirs,
                 stderr=console_theirs,
-                pass_fds=theirs,
+                pass_fds=passed,
                 start_new_session=True,
             )
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import mmap
 import os
 import pty
 import select
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from lab import guest
+from lab import guest, guest_memory
 from lab.build import Kernel
 from lab.errors import GuestError, LabError
 from lab.paths import REPO
@@ -69,6 +70,24 @@ def test_two_devices_are_mounted_side_by_side(stock_kernel: Kernel) -> None:
     script = 'findmnt -n -o SOURCE $PWB_MNT; findmnt -n -o SOURCE $PWB_MNT2; echo "$PWB_DEV $PWB_DEV2"'
     result = boot(stock_kernel, script, fs="ext4", device_count=2, device_size_mib=64)
     assert result.output.split() == ["/dev/nullb0", "/dev/nullb1", "/dev/nullb0", "/dev/nullb1"]
+
+
+def test_guests_share_the_memory_that_they_are_given(stock_kernel: Kernel) -> None:
+    with guest_memory.filled(MEM_MIB) as memory, mmap.mmap(memory, 0) as content:
+        for number in (1, 2):
+            word = f"of{number}guest"
+            script = f"echo $(printf 'of%dguest' {number}) > /dev/shm/file; cat /dev/shm/file"
+            result = boot(stock_kernel, script, fs="none", memory=memory)
+            assert result.output.strip() == word
+            assert content.find(word.encode()) >= 0
+
+
+def test_memory_that_is_too_short_is_refused(stock_kernel: Kernel) -> None:
+    with (
+        guest_memory.filled(MEM_MIB - 1) as memory,
+        pytest.raises(GuestError, match=f"mem_fd={memory}: expected"),
+    ):
+        boot(stock_kernel, "true", fs="none", memory=memory)
 
 
 def test_no_filesystem_leaves_the_device_bare(stock_kernel: Kernel) -> None:

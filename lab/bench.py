@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.markup import escape
 
-from lab import build, devices, fiojob, guest, guest_memory, host, plots, report, results
+from lab import build, devices, fiojob, guest, guest_memory, host, host_idle, plots, report, results
 from lab import scenario as scenarios
 from lab.errors import GuestError, LabError
 from lab.lock import exclusive
@@ -51,6 +51,10 @@ OPEN_END_ESTIMATE_S = 60.0
 AG_MODE_SCRIPT = """
 for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV)/writeback/$kind; done
 """
+CPUS_SLEEP = (
+    f"{host_idle.LATENCY} could not be opened, so the host's CPUs sleep when idle and rates vary more: "
+    "expected to be run by root, or by a user who may write that file"
+)
 # Two BDIs bound anything only where both of them get work.
 MIN_SHARE = 0.1
 
@@ -269,9 +273,10 @@ def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path) -> Pa
         kernels = Kernels(stock=build.build("stock", source), parallel=build.build("parallel", source))
         mib = chosen.guest.mem_mib
         report.terminal().print(f"filling {mib} MiB of memory for the guests", highlight=False)
-        with guest_memory.filled(mib) as memory:
+        with guest_memory.filled(mib) as memory, host_idle.awake() as is_awake:
             runner = functools.partial(guest.run, memory=memory)
-            return measure(chosen, kernels, job_folder=job_folder, runner=runner)
+            notes = [] if is_awake else [CPUS_SLEEP]
+            return measure(chosen, kernels, job_folder=job_folder, runner=runner, notes=notes)
 
 
 def check(chosen: Scenario, job_folder: Path) -> None:
@@ -353,6 +358,7 @@ def measure(
     runner: Runner = guest.run,
     root: Path = results.RESULTS,
     console: Console | None = None,
+    notes: Sequence[str] = (),
 ) -> Path:
     """Run every boot of a scenario and write the result.
 
@@ -363,6 +369,7 @@ def measure(
         runner: boots a guest.
         root: where results go.
         console: where tables and progress go; None: standard output.
+        notes: remarks on the circumstances, for the end.
 
     Returns:
         The results folder; ``latest`` beside it points to it.
@@ -380,6 +387,7 @@ def measure(
         folder=results.create(root),
         runner=runner,
         total_s=sum(boot.estimate_s for boot in boots),
+        notes=list(notes),
     )
     out.print(f"{chosen.title}: {len(boots)} boots, about {duration(session.total_s)}", markup=False)
     with _kept_when_interrupted(session):

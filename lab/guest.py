@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from lab import console, devices, host
+from lab import console, devices, host, host_idle
 from lab.errors import GuestError, LabError, unknown_name
 from lab.uml import Guest, check_kernel
 
@@ -109,7 +109,7 @@ def run(
         host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
     plan |= {"command": command, "settings": list((settings or {}).items())}
     plan |= {"results": _results_folder(results), "terminal": None, "mkfs": list(mkfs)}
-    with Guest(on_output=_writer(stream)) as guest:
+    with host_idle.awake(), Guest(on_output=_writer(stream)) as guest:
         guest.start(kernel, plan, arguments, memory)
         guest.follow(timeout_s)
     if results is not None:

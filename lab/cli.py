@@ -439,7 +439,7 @@ def throttle(folder: Path) -> None:
         cells, _ = results.read(folder)
     except (OSError, ValueError) as error:
         raise LabError(f"{folder} is no result of a bench ({error}): name a folder below results/") from None
-    click.echo(throttle.table(cells))
+    click.echo(f"{throttle.means(cells)}\n\n{throttle.table(cells)}")
 
 
 @cli.command()

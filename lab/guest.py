@@ -60,6 +60,7 @@ def run(
     timeout_s: float = 300,
     mem_mib: int = 2048,
     cpus: int = 2,
+    possible_cpus: int | None = None,
     results: Path | None = None,
     stream: TextIO | None = None,
     device_count: int = 1,
@@ -83,6 +84,7 @@ def run(
         timeout_s: seconds from the start of the boot until the guest must be off.
         mem_mib: the guest's memory in MiB, the devices' blocks included.
         cpus: the guest's CPUs, no more than the host has.
+        possible_cpus: CPUs that the kernel prepares for, which its limit of contexts follows; None: cpus.
         results: host folder that is writable in the guest at /results, made if missing; the kernel's
             console is kept there too, in console.txt. None: /results is guest memory.
         stream: where the command's output goes as it comes.
@@ -105,6 +107,7 @@ def run(
     plan, arguments = _plan(
         fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
     )
+    arguments.append(f"ncpus={possible_cpus or cpus}")
     if memory is None:
         host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
     plan |= {"command": command, "settings": list((settings or {}).items())}
@@ -155,6 +158,7 @@ def shell(
     plan, arguments = _plan(
         fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
     )
+    arguments.append(f"ncpus={cpus}")
     host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
     keyboard = sys.stdin.fileno()
     columns, rows = os.get_terminal_size(keyboard)
@@ -211,7 +215,7 @@ def _plan(
         "fs": fs,
         "env": env,
     }
-    machine = [*_NO_OTHER_DEVICES, f"mem={mem_mib}M", f"ncpus={cpus}"]
+    machine = [*_NO_OTHER_DEVICES, f"mem={mem_mib}M", f"maxcpus={cpus}"]
     return plan, machine + model.kernel_arguments(count, size)
 
 

@@ -54,7 +54,7 @@ def running_guests(proc: Path = _PROC) -> list[Guest]:
             continue
         if words[0].startswith(kernels) and "seccomp=on" in words:
             pid = int(entry.name)
-            given = [word.partition("=")[2] for word in words if word.startswith("ncpus=")]
+            given = [word.partition("=")[2] for word in words if word.startswith("maxcpus=")]
             cpus[pid] = int(given[0]) if given and given[0].isdigit() else 1
             parents[pid] = int(stat.rpartition(")")[2].split()[1])
     # A helper process of a guest has the same command line: only the topmost counts.

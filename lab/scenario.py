@@ -49,9 +49,13 @@ class Limit(Window):
 
 
 class GuestSize(Strict):
-    """CPUs and memory of the guest, and the size of its device, whose blocks live in that memory too."""
+    """CPUs and memory of the guest, and the size of its device, whose blocks live in that memory too.
+
+    ``possible_cpus`` beyond ``cpus`` are never there, but a device may have four contexts for each.
+    """
 
     cpus: int = Field(default=2, ge=1)
+    possible_cpus: int | None = Field(default=None, ge=1)
     mem_mib: int = Field(default=8192, ge=512)
     device_mib: int = Field(default=5120, ge=512)
 

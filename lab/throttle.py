@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from statistics import geometric_mean
+
 from lab.errors import LabError
 from lab.measure import Spread
 from lab.results import Cell
@@ -42,6 +44,41 @@ def table(cells: list[Cell]) -> str:
             f"| {cell.fs} | {cell.dirty_limit_mib} MiB | {cell.contexts} | " + " | ".join(shown) + " |"
         )
     return "\n".join(lines)
+
+
+def means(cells: list[Cell]) -> str:
+    """Return the geometric means over the filesystems, a line for each dirty limit and number of contexts.
+
+    Args:
+        cells: of one result.
+
+    Raises:
+        LabError: a cell has no stock cell to be compared with.
+    """
+    lines = [
+        "| dirty limit | contexts | throughput | p99 latency | slowest job | most dirty |",
+        "|---:|---:|---:|---:|---:|---:|",
+    ]
+    ours = [cell for cell in cells if cell.variant == "parallel"]
+    for limit, contexts in sorted({(cell.dirty_limit_mib or 0, cell.contexts or 0) for cell in ours}):
+        pairs = [
+            (cell, _stock(cell, cells))
+            for cell in ours
+            if (cell.dirty_limit_mib, cell.contexts) == (limit, contexts)
+        ]
+        shown = [
+            _mean([(cell.mib_s, stock.mib_s) for cell, stock in pairs]),
+            _mean([(cell.latency_p99_us, stock.latency_p99_us) for cell, stock in pairs]),
+            _mean([(cell.slowest_job_mib_s, stock.slowest_job_mib_s) for cell, stock in pairs]),
+            _mean([(cell.dirty_max_mib, stock.dirty_max_mib) for cell, stock in pairs]),
+        ]
+        lines.append(f"| {limit} MiB | {contexts} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def _mean(pairs: list[tuple[Spread | None, Spread | None]]) -> str:
+    ratios = [ours.median / theirs.median for ours, theirs in pairs if ours and theirs and theirs.median]
+    return f"{geometric_mean(ratios):.2f}" if len(ratios) == len(pairs) and all(ratios) else "-"
 
 
 def _stock(cell: Cell, cells: list[Cell]) -> Cell:

@@ -127,7 +127,7 @@ def test_kernel_gets_the_plan_and_the_arguments(fake: Fake, tmp_path: Path) -> N
         device_count=2,
     )
     arguments, plan = json.loads(result.console)
-    assert {"seccomp=on", "noreboot", "ro", "mem=320M", "ncpus=1"} <= set(arguments)
+    assert {"seccomp=on", "noreboot", "ro", "mem=320M", "ncpus=1", "maxcpus=1"} <= set(arguments)
     assert {"null_blk.nr_devices=0", "brd.rd_nr=0", "loop.max_loop=0"} <= set(arguments)
     assert plan["command"] == ["sh", "-c", "a 'b' \"c\""]
     assert plan["fs"] == "f2fs"

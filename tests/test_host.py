@@ -53,7 +53,7 @@ def running(proc: Path, pid: int, parent: int, *words: str) -> None:
 
 def guest(proc: Path, pid: int, parent: int = 1, cpus: int = 2) -> None:
     linux = f"{os.environ['PWB_CACHE']}/kernel/abc/linux"
-    running(proc, pid, parent, linux, "seccomp=on", f"ncpus={cpus}", "mem=1G")
+    running(proc, pid, parent, linux, "seccomp=on", f"maxcpus={cpus}", "mem=1G")
 
 
 def lacking(need: Need) -> list[str]:

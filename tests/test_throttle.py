@@ -20,6 +20,16 @@ def test_every_parallel_cell_is_compared_with_stock() -> None:
     assert "| 1.91 |" in lines[1]
 
 
+def test_means_are_over_the_filesystems() -> None:
+    xfs = [*samples.measured("stock", 1, 128, [100]), *samples.measured("parallel", 2, 128, [160])]
+    ext4 = [
+        *samples.measured("stock", 1, 128, [100], "ext4"),
+        *samples.measured("parallel", 2, 128, [90], "ext4"),
+    ]
+    cells = results.cells("s", [*xfs, *ext4])
+    assert throttle.means(cells).splitlines()[2].startswith("| 128 MiB | 2 | 1.20 |")
+
+
 def test_what_misses_is_bold() -> None:
     slow = results.cells(
         "s", [*samples.measured("stock", 1, 128, [100]), *samples.measured("parallel", 2, 128, [60])]
@@ -35,6 +45,6 @@ def test_cell_without_stock() -> None:
 def test_command(tmp_path: Path) -> None:
     results.write(tmp_path, CELLS, {})
     shown = CliRunner().invoke(cli, ["throttle", str(tmp_path)])
-    assert shown.output == throttle.table(CELLS) + "\n"
+    assert shown.output == f"{throttle.means(CELLS)}\n\n{throttle.table(CELLS)}\n"
     with pytest.raises(LabError, match="is no result of a bench"):
         CliRunner().invoke(cli, ["throttle", str(tmp_path / "none")], catch_exceptions=False)

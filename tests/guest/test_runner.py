@@ -82,6 +82,13 @@ def test_guests_share_the_memory_that_they_are_given(stock_kernel: Kernel) -> No
             assert content.find(word.encode()) >= 0
 
 
+def test_possible_cpus_bound_the_contexts_and_are_not_there(parallel_kernel: Kernel) -> None:
+    settings = {"nwritebacks": "8"}
+    script = "cat /sys/devices/system/cpu/online $PWB_BDI/nwritebacks"
+    result = boot(parallel_kernel, script, cpus=1, possible_cpus=2, settings=settings)
+    assert result.output.split() == ["0", "8"]
+
+
 def test_memory_that_is_too_short_is_refused(stock_kernel: Kernel) -> None:
     with (
         guest_memory.filled(MEM_MIB - 1) as memory,

@@ -9,12 +9,8 @@ from lab.errors import LabError
 from lab.measure import Spread
 from lab.results import Cell
 
-# Asked of every cell: throughput, 99th percentile of write latency, slowest job and most dirty pages, as
-# ratios to stock.
-LEAST_THROUGHPUT = 1.0
-MOST_LATENCY = 1.1
-LEAST_SLOWEST_JOB = 0.8
-MOST_DIRTY = 1.1
+# Asked of every cell, as ratios to stock, at least and at most: of each of _figures().
+BARS: list[tuple[float | None, float | None]] = [(1.0, None), (None, 1.1), (0.8, None), (None, 1.1)]
 
 
 def table(cells: list[Cell]) -> str:
@@ -34,12 +30,8 @@ def table(cells: list[Cell]) -> str:
         if cell.variant != "parallel":
             continue
         stock = _stock(cell, cells)
-        shown = [
-            _ratio(cell.mib_s, stock.mib_s, LEAST_THROUGHPUT, None),
-            _ratio(cell.latency_p99_us, stock.latency_p99_us, None, MOST_LATENCY),
-            _ratio(cell.slowest_job_mib_s, stock.slowest_job_mib_s, LEAST_SLOWEST_JOB, None),
-            _ratio(cell.dirty_max_mib, stock.dirty_max_mib, None, MOST_DIRTY),
-        ]
+        compared = zip(_figures(cell), _figures(stock), BARS, strict=True)
+        shown = [_ratio(ours, theirs, *bar) for ours, theirs, bar in compared]
         lines.append(
             f"| {cell.fs} | {cell.dirty_limit_mib} MiB | {cell.contexts} | " + " | ".join(shown) + " |"
         )
@@ -66,14 +58,17 @@ def means(cells: list[Cell]) -> str:
             for cell in ours
             if (cell.dirty_limit_mib, cell.contexts) == (limit, contexts)
         ]
-        shown = [
-            _mean([(cell.mib_s, stock.mib_s) for cell, stock in pairs]),
-            _mean([(cell.latency_p99_us, stock.latency_p99_us) for cell, stock in pairs]),
-            _mean([(cell.slowest_job_mib_s, stock.slowest_job_mib_s) for cell, stock in pairs]),
-            _mean([(cell.dirty_max_mib, stock.dirty_max_mib) for cell, stock in pairs]),
-        ]
+        figures = zip(
+            *(zip(_figures(cell), _figures(stock), strict=True) for cell, stock in pairs), strict=True
+        )
+        shown = [_mean(list(figure)) for figure in figures]
         lines.append(f"| {limit} MiB | {contexts} | " + " | ".join(shown) + " |")
     return "\n".join(lines)
+
+
+def _figures(cell: Cell) -> list[Spread | None]:
+    """Return throughput, 99th percentile of write latency, slowest job and most dirty pages."""
+    return [cell.mib_s, cell.latency_p99_us, cell.slowest_job_mib_s, cell.dirty_max_mib]
 
 
 def _mean(pairs: list[tuple[Spread | None, Spread | None]]) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import mmap
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ def filled(mib: int) -> Iterator[int]:
     """
     host.check(host.Need(packages=False, guest_mem_bytes=mib * MIB))
     with tempfile.TemporaryFile(dir=host.ram_dir(), buffering=0) as file:
-        zeros = mmap.mmap(-1, MIB)
+        zeros = bytes(MIB)
         for _ in range(mib):
             file.write(zeros)
         yield file.fileno()

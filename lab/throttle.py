@@ -9,8 +9,13 @@ from lab.errors import LabError
 from lab.measure import Spread
 from lab.results import Cell
 
-# Asked of every cell, as ratios to stock, at least and at most: of each of _figures().
-BARS: list[tuple[float | None, float | None]] = [(1.0, None), (None, 1.1), (0.8, None), (None, 1.1)]
+# Asked of every cell, as ratios to stock, at least and at most: in the order of _figures().
+BARS: list[tuple[float | None, float | None]] = [
+    (1.0, None),  # throughput
+    (None, 1.1),  # 99th percentile of write latency
+    (0.8, None),  # slowest job
+    (None, 1.1),  # most dirty pages
+]
 
 
 def table(cells: list[Cell]) -> str:

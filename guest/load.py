@@ -258,7 +258,7 @@ def count_extents(filefrag: str, mount: Path) -> dict[str, int]:
 
 def fio(plan: Plan, job: Path, output: Path, mount: Path, env: dict[str, str]) -> subprocess.Popen[str]:
     """Start fio on ``job`` with ``mount`` as its working directory."""
-    command = [plan["fio"], "--output-format=json", f"--output={output}", str(job)]
+    command = [plan["fio"], "--output-format=json+", f"--output={output}", str(job)]
     return subprocess.Popen(
         command, cwd=mount, env=os.environ | env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

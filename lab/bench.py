@@ -15,42 +15,28 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
 from rich.markup import escape
 
-from lab import build, devices, fiojob, guest, guest_memory, host, host_idle, plots, report, results
+from lab import build, devices, fiojob, guest, guest_memory, host, host_idle, plots, report, results, schedule
 from lab import scenario as scenarios
 from lab.errors import GuestError, LabError
 from lab.lock import exclusive
 from lab.measure import Raw, RawRun, figures
 from lab.paths import REPO, cache_dir
 from lab.progress import duration
-from lab.published import Affinity, AgMode, Filesystem, Layout, Placement, Variant
 from lab.results import Key, Measured
 from lab.scenario import Limit, Scenario, Window
+from lab.schedule import Boot
 from lab.source import Source
 
 LOAD = REPO / "guest" / "load.py"
 GUEST_RESULTS = Path("/results")
 SAMPLE_S = 0.5
-# For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
-# the counting of extents, the rate of the final sync, the rate of a job that writes a scenario's files once,
-# and a job of unknown length.
-BOOT_ESTIMATE_S = 4.5
-RUN_ESTIMATE_S = 0.8
-SYNC_ESTIMATE_MIB_S = 250.0
-# Where a run ends with an amount: such scenarios are of slow devices.
-AMOUNT_ESTIMATE_MIB_S = 30.0
-FIXED_ESTIMATE_MIB_S = 80.0
-OPEN_END_ESTIMATE_S = 60.0
-# There is a place for it in sysfs only once the filesystem is mounted.
-AG_MODE_SCRIPT = """
-for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV)/writeback/$kind; done
-"""
 CPUS_SLEEP = (
     f"{host_idle.LATENCY} could not be opened, so the host's CPUs sleep when idle and rates vary more: "
     "expected to be run by root, or by a user who may write that file"
@@ -87,93 +73,6 @@ class Kernels:
 
     stock: build.Kernel
     parallel: build.Kernel
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What follows each other within a round, to be compared."""
-
-    variant: Variant
-    contexts: int | None
-    affinity: Affinity | None = None
-    workers: int | None = None
-    ag_mode: AgMode | None = None
-    placement: Placement | None = None
-    layout: Layout = "as-made"
-
-    @property
-    def bdi_files(self) -> dict[str, str]:
-        """Return what to write into the folder of the device's backing_dev_info."""
-        files = {"nwritebacks": str(self.contexts)} if self.variant == "parallel" else {}
-        files |= {"wb_affinity": self.affinity} if self.affinity else {}
-        return files | ({"wb_workers": str(self.workers)} if self.workers else {})
-
-    @property
-    def label(self) -> str:
-        """Name the setting in words."""
-        return report.setting_name(
-            self.variant,
-            self.contexts,
-            self.affinity,
-            self.layout,
-            workers=self.workers,
-            ag_mode=self.ag_mode,
-            placement=self.placement,
-        )
-
-    @property
-    def folder(self) -> str:
-        """Name the setting in a file name."""
-        kernel = f"parallel{self.contexts}" if self.variant == "parallel" else self.variant
-        layout = self.layout if self.layout != "as-made" else None
-        workers = f"workers{self.workers}" if self.workers else None
-        mode = f"mode-{self.ag_mode}" if self.ag_mode else None
-        parts = kernel, self.affinity, workers, mode, self.placement, layout
-        return "-".join(part for part in parts if part)
-
-    @property
-    def mounted(self) -> str:
-        """Return the shell script that sets what can be set on a mounted filesystem only."""
-        return AG_MODE_SCRIPT.format(mode=self.ag_mode) if self.ag_mode else ""
-
-
-@dataclass(frozen=True)
-class Boot:
-    """One guest: a fresh filesystem, and the runs that share it.
-
-    ``open_end_s`` is a guess at the seconds of a run without a window.
-    """
-
-    device: str
-    fs: Filesystem
-    setting: Setting
-    limits: tuple[Limit, ...]
-    direct: Window | None
-    round: int
-    open_end_s: float = OPEN_END_ESTIMATE_S
-
-    @property
-    def label(self) -> str:
-        """Name the boot's setting in words."""
-        return f"{self.device} {self.fs} {self.setting.label}"
-
-    @property
-    def folder(self) -> str:
-        """Name the folder of the boot's raw data."""
-        limits = "-".join(str(limit.mib) for limit in self.limits)
-        return f"{self.device}-{self.fs}-{self.setting.folder}-{limits}-round{self.round}"
-
-    @property
-    def estimate_s(self) -> float:
-        """Guess the seconds that the boot takes, for the time remaining."""
-        windows: list[Window] = [*self.limits, *([self.direct] if self.direct else [])]
-        runs_s = sum(self._run_s(one) + RUN_ESTIMATE_S for one in windows)
-        return BOOT_ESTIMATE_S + runs_s + sum(limit.mib for limit in self.limits) / SYNC_ESTIMATE_MIB_S
-
-    def _run_s(self, window: Window) -> float:
-        if window.between_mib:
-            return window.between_mib[1] / AMOUNT_ESTIMATE_MIB_S
-        return window.ramp_s + (window.window_s or self.open_end_s)
 
 
 @dataclass
@@ -294,63 +193,6 @@ def check(chosen: Scenario, job_folder: Path) -> None:
     host.check(host.Need(cpus=chosen.guest.cpus, guest_mem_bytes=chosen.guest.mem_mib << 20))
 
 
-def schedule(chosen: Scenario) -> list[Boot]:
-    """List the boots in the order in which they run.
-
-    Within a round, stock, each number of contexts and two BDIs follow each other on one filesystem, so that a
-    drift of the machine meets all of them; the first one changes from round to round.
-    """
-    settings = _settings(chosen)
-    limits = tuple(chosen.limits)
-    shared = [limits] if chosen.reusable_files else [(limit,) for limit in limits]
-    return [
-        Boot(
-            device=device,
-            fs=fs,
-            setting=setting,
-            limits=part,
-            direct=chosen.direct
-            if setting.variant == "stock" and "direct" in chosen.bounds and part is shared[0]
-            else None,
-            round=number + 1,
-            open_end_s=_open_end_s(chosen),
-        )
-        for device in chosen.devices
-        for number in range(chosen.repetitions)
-        for fs in chosen.filesystems
-        for part in shared
-        for setting in _rotated(settings, number)
-    ]
-
-
-def _open_end_s(chosen: Scenario) -> float:
-    """Guess the seconds of a run that has no window, for the time remaining."""
-    if chosen.files is None:
-        return OPEN_END_ESTIMATE_S
-    return len(chosen.files.names) * chosen.files.size_mib / FIXED_ESTIMATE_MIB_S
-
-
-def _settings(chosen: Scenario) -> list[Setting]:
-    """List the settings in the order of a round; those that differ by layout only are neighbours."""
-    found = [Setting("stock", 1)]
-    crews: list[int | None] = [*chosen.workers]
-    modes: list[AgMode | None] = [*chosen.ag_modes]
-    placements: list[Placement | None] = [*chosen.placements]
-    for contexts in chosen.contexts:
-        # With one context there is nothing to choose.
-        tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
-        found += [
-            Setting("parallel", contexts, affinity, workers, mode, placement)
-            for affinity in tried or [None]
-            for workers in crews or [None]
-            for mode in modes or [None]
-            for placement in placements or [None]
-        ]
-    if "two_bdi" in chosen.bounds:
-        found.append(Setting("two_bdi", None))
-    return [replace(setting, layout=layout) for setting in found for layout in chosen.layouts]
-
-
 def measure(
     chosen: Scenario,
     kernels: Kernels,
@@ -380,7 +222,7 @@ def measure(
             ``.incomplete``.
     """
     out = console or report.terminal()
-    boots = schedule(chosen)
+    boots = schedule.boots(chosen)
     session = _Session(
         chosen=chosen,
         text=fiojob.inlined(chosen.name, chosen.job.text, job_folder),
@@ -559,11 +401,6 @@ def _run(name: str, job: str, window: Window, limit_mib: int | None) -> dict[str
 
 def _run_name(limit: Limit) -> str:
     return f"limit-{limit.mib}"
-
-
-def _rotated(settings: list[Setting], number: int) -> list[Setting]:
-    first = number % len(settings)
-    return settings[first:] + settings[:first]
 
 
 def _spread_over_both(run: RawRun) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -67,8 +68,10 @@ class Figures(BaseModel):
     short for one and the whole run counts, final sync included. Latencies are fio's, of writes; None where
     the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache; None
     for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and those
-    under writeback together. ``seconds`` is from the start of the jobs until all they wrote is on the device;
-    it says something about a job of a fixed size only.
+    under writeback together. ``dirty_growth_mib`` is by how much dirty pages grew all through the steady
+    window: three times the smallest step from the mean of one quarter to that of the next; None without such
+    a window. ``seconds`` is from the start of the jobs until all they wrote is on the device; it says
+    something about a job of a fixed size only.
     """
 
     mib_s: float
@@ -80,6 +83,7 @@ class Figures(BaseModel):
     slowest_job_mib_s: float | None
     dirty_mib: float
     dirty_max_mib: float
+    dirty_growth_mib: float | None
     writeback_mib: float
     sync_s: float
     seconds: float | None
@@ -111,7 +115,7 @@ def figures(
     Args:
         raw: the boot that the run belongs to.
         run: the run.
-        fio: what fio wrote about it (``--output-format=json``).
+        fio: what fio wrote about it (``--output-format=json+``).
         ramp_s: seconds after the start of fio that are left out.
         window_s: seconds that count from then on; None: until fio ended.
         between_mib: what counts instead: from when so much has reached the device until so much has, in MiB.
@@ -131,6 +135,7 @@ def figures(
             "expected a job that writes, on a device that keeps statistics"
         )
     mean, p99 = write_latency_us(fio)
+    growth = _growth(window) if steady and not between_mib else None
     mib_per_page = raw.page_bytes / MIB
     return Figures(
         mib_s=written / MIB / (last.t - first.t),
@@ -142,6 +147,7 @@ def figures(
         slowest_job_mib_s=slowest_job_mib_s(fio),
         dirty_mib=statistics.fmean(sample.dirty for sample in window) * mib_per_page,
         dirty_max_mib=max(sample.dirty + sample.writeback for sample in window) * mib_per_page,
+        dirty_growth_mib=None if growth is None else growth * mib_per_page,
         writeback_mib=statistics.fmean(sample.writeback for sample in window) * mib_per_page,
         sync_s=run.sync_s,
         seconds=seconds_to_device(fio, run.sync_s),
@@ -164,6 +170,22 @@ def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[l
     if len(inside) > 1 and inside[-1].t - inside[0].t >= MIN_WINDOW_S:
         return inside, True
     return run.samples, False
+
+
+def _growth(window: Sequence[Sample]) -> float | None:
+    """Return by how many dirty pages a window grew, as three times the smallest step; None with few samples.
+
+    The steps are those between the means of its quarters. Dirty pages that swing about a level fall in one of
+    them; while they climb towards the limit they do not.
+    """
+    quarter = len(window) // 4
+    if not quarter:
+        return None
+    means = [
+        statistics.fmean(sample.dirty for sample in window[number * quarter :][:quarter])
+        for number in range(4)
+    ]
+    return 3 * min(after - before for before, after in itertools.pairwise(means))
 
 
 def between_amounts(run: RawRun, begin_mib: int, end_mib: int) -> list[Sample]:
@@ -244,24 +266,29 @@ def cpu_s(window: Sequence[Sample], *, flushers_only: bool) -> float | None:
 
 
 def write_latency_us(fio: dict[str, Any]) -> tuple[float | None, float | None]:
-    """Return mean and 99th percentile of the write latency in microseconds.
+    """Return mean and 99th percentile of the latency of all jobs' writes, in microseconds.
 
-    The mean is that of fio's ``lat`` (submission and completion), weighted by the writes of each job. The
-    percentile is that of ``clat`` (completion), the one fio keeps by default; over several jobs or groups it
-    is the largest. ``group_reporting`` in the job makes fio merge them itself.
+    The mean is that of fio's ``lat`` (submission and completion). The percentile is that of ``clat``
+    (completion; ``lat`` for a job that has fio keep that), from the counts that fio keeps: the smallest
+    latency that at least 99% of the writes do not exceed. The largest of the jobs' own percentiles would be
+    that of whichever wrote least.
     """
     jobs = [job["write"] for job in fio["jobs"] if job["write"]["lat_ns"].get("N")]
     if not jobs:
         return None, None
     count = sum(job["lat_ns"]["N"] for job in jobs)
     mean_ns = sum(job["lat_ns"]["mean"] * job["lat_ns"]["N"] for job in jobs) / count
-    p99_ns = [
-        job[kind]["percentile"]["99.000000"]
-        for job in jobs
-        for kind in ("clat_ns", "lat_ns")
-        if "99.000000" in job[kind].get("percentile", {})
-    ]
-    return mean_ns / 1e3, max(p99_ns) / 1e3 if p99_ns else None
+    bins: Counter[int] = Counter()
+    for job in jobs:
+        counted = job["clat_ns"].get("bins") or job["lat_ns"].get("bins", {})
+        bins.update({int(ns): writes for ns, writes in counted.items()})
+    return mean_ns / 1e3, _percentile(bins, 0.99) / 1e3 if bins else None
+
+
+def _percentile(bins: Counter[int], part: float) -> int:
+    values = sorted(bins)
+    so_many = itertools.accumulate(bins[value] for value in values)
+    return next(value for value, seen in zip(values, so_many, strict=True) if seen >= part * bins.total())
 
 
 def slowest_job_mib_s(fio: dict[str, Any]) -> float | None:

@@ -39,6 +39,12 @@ LEFT_COLUMNS = 3
 DISPENSABLE = ("mean µs", "min..max", "CPU s/GiB", "sync s", "extents", "x direct")
 WHOLE_RUN_MARK = "*"
 WHOLE_RUN_NOTE = "* a short job: measured over the whole run, final sync included"
+GROWING_MARK = "^"
+GROWING_NOTE = (
+    "^ dirty pages still grew, by more than a tenth of the limit: writers were not yet held at it, and later "
+    "the flusher may have more of the CPUs (a longer ramp_s tells)"
+)
+GROWING = 0.1
 # A gain below this is within what two rounds of the same kernel differ by (shared/rig.md: about 10%).
 NOISE = 0.05
 
@@ -113,7 +119,7 @@ def row(cell: Cell) -> list[str]:
     return [
         cell.fs,
         f"{cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else "-",
-        cell_name(cell) + ("" if cell.steady else WHOLE_RUN_MARK),
+        cell_name(cell) + _mark(cell),
         f"{cell.mib_s.median:.0f}",
         f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
         _ratio(cell.ratio_to_stock),
@@ -125,6 +131,13 @@ def row(cell: Cell) -> list[str]:
         _median(cell.sync_s, ".2f"),
         _median(cell.extents, ".0f"),
     ]
+
+
+def _mark(cell: Cell) -> str:
+    if not cell.steady:
+        return WHOLE_RUN_MARK
+    grew, limit = cell.dirty_growth_mib, cell.dirty_limit_mib
+    return GROWING_MARK if grew and limit and grew.median > GROWING * limit else ""
 
 
 def table(cells: list[Cell], device: str, without: Sequence[str] = ()) -> Table:
@@ -185,8 +198,9 @@ def verdicts(cells: list[Cell]) -> list[str]:
 
 def remarks(cells: list[Cell], notes: list[str]) -> list[str]:
     """Return what goes below the table: verdicts, what the marks mean, and the notes of the run."""
-    marks = [] if all(cell.steady for cell in cells) else [WHOLE_RUN_NOTE]
-    return [*verdicts(cells), *marks, *notes]
+    seen = {_mark(cell) for cell in cells}
+    marks = {WHOLE_RUN_MARK: WHOLE_RUN_NOTE, GROWING_MARK: GROWING_NOTE}
+    return [*verdicts(cells), *(said for mark, said in marks.items() if mark in seen), *notes]
 
 
 def markdown(cells: list[Cell], notes: list[str]) -> str:

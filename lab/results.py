@@ -57,6 +57,7 @@ class Cell(BaseModel):
     slowest_job_mib_s: Spread | None = None
     dirty_mib: Spread | None
     dirty_max_mib: Spread | None = None
+    dirty_growth_mib: Spread | None = None
     writeback_mib: Spread | None
     sync_s: Spread | None
     seconds: Spread | None = None
@@ -152,6 +153,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         slowest_job_mib_s=over("slowest_job_mib_s"),
         dirty_mib=over("dirty_mib"),
         dirty_max_mib=over("dirty_max_mib"),
+        dirty_growth_mib=over("dirty_growth_mib"),
         writeback_mib=over("writeback_mib"),
         sync_s=over("sync_s"),
         seconds=over("seconds"),

@@ -19,7 +19,10 @@ BARS: list[tuple[float | None, float | None]] = [
 
 
 def table(cells: list[Cell]) -> str:
-    """Return one line for each cell of the parallel kernel; a ratio that misses what is asked is bold.
+    """Return one line for each cell of the parallel kernel.
+
+    A ratio that misses what is asked is in italics, and bold where our best round against stock's worst
+    misses it, too.
 
     Args:
         cells: of one result.
@@ -99,6 +102,13 @@ def _stock(cell: Cell, cells: list[Cell]) -> Cell:
 def _ratio(ours: Spread | None, theirs: Spread | None, least: float | None, most: float | None) -> str:
     if ours is None or theirs is None or not theirs.median:
         return "-"
-    ratio = round(ours.median / theirs.median, 2)
-    missed = (least is not None and ratio < least) or (most is not None and ratio > most)
-    return f"**{ratio:.2f}**" if missed else f"{ratio:.2f}"
+
+    def misses(ratio: float) -> bool:
+        ratio = round(ratio, 2)
+        return (least is not None and ratio < least) or (most is not None and ratio > most)
+
+    ratio = ours.median / theirs.median
+    if not misses(ratio):
+        return f"{ratio:.2f}"
+    at_best = ours.min / theirs.max if least is None else ours.max / (theirs.min or theirs.median)
+    return f"**{ratio:.2f}**" if misses(at_best) else f"*{ratio:.2f}*"

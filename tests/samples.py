@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lab.measure import Figures, Raw, RawRun, Sample
 from lab.published import Affinity, AgMode, Layout, Placement, Variant
 from lab.results import Key, Measured
+from lab.scenario import Scenario
 
 FIXTURES = Path(__file__).parent / "fixtures"
+JOB = "[global]\ndirect=0\n[x]\nrw=randwrite\nsize=1m\nruntime=${WINDOW_S}\n"
 STEP_S = 0.5
 PAGES_PER_MIB = 256
 SECTORS_PER_MIB = 2048
@@ -64,6 +67,7 @@ def figures(mib_s: float) -> Figures:
         slowest_job_mib_s=None,
         dirty_mib=90.0,
         dirty_max_mib=100.0,
+        dirty_growth_mib=0.0,
         writeback_mib=5.0,
         sync_s=0.5,
         seconds=1000 / mib_s,
@@ -113,3 +117,20 @@ def result() -> list[Measured]:
         *measured("parallel", 2, 128, [200, 220]),
         *measured("two_bdi", None, 128, [220, 220]),
     ]
+
+
+def small_scenario(**changes: Any) -> Scenario:
+    """Return a scenario of few and small settings, with these changes."""
+    values: dict[str, Any] = {
+        "name": "small",
+        "title": "small",
+        "devices": ["nolat"],
+        "filesystems": ["xfs", "ext4"],
+        "contexts": [1, 2],
+        "bounds": ["two_bdi", "direct"],
+        "repetitions": 2,
+        "limits": [{"mib": 128, "ramp_s": 2, "window_s": 4}, {"mib": 256, "ramp_s": 2, "window_s": 4}],
+        "files": {"names": ["a", "b"], "size_mib": 4},
+        "job": {"text": JOB},
+    }
+    return Scenario.model_validate(values | changes)

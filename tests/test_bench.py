@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The schedule, and a whole bench with a stand-in for the guest."""
+"""A whole bench with a stand-in for the guest."""
 
 from __future__ import annotations
 
@@ -13,31 +13,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab import bench, build, guest, host, plots, published_table, scenario
+from lab import bench, build, guest, host, plots, scenario, schedule
 from lab.build import Kernel
 from lab.errors import GuestError, LabError
 from lab.lock import exclusive
 from lab.paths import cache_dir
 from lab.source import Source
 from tests import samples
-
-JOB = "[global]\ndirect=0\n[x]\nrw=randwrite\nsize=1m\nruntime=${WINDOW_S}\n"
-
-
-def _scenario(**changes: Any) -> scenario.Scenario:
-    values: dict[str, Any] = {
-        "name": "small",
-        "title": "small",
-        "devices": ["nolat"],
-        "filesystems": ["xfs", "ext4"],
-        "contexts": [1, 2],
-        "bounds": ["two_bdi", "direct"],
-        "repetitions": 2,
-        "limits": [{"mib": 128, "ramp_s": 2, "window_s": 4}, {"mib": 256, "ramp_s": 2, "window_s": 4}],
-        "files": {"names": ["a", "b"], "size_mib": 4},
-        "job": {"text": JOB},
-    }
-    return scenario.Scenario.model_validate(values | changes)
 
 
 @pytest.fixture(autouse=True)
@@ -100,62 +82,9 @@ def _measure(
     return folder, json.loads((folder / "summary.json").read_text()), out.getvalue()
 
 
-def test_rounds_interleave_stock_and_parallel_and_rotate() -> None:
-    boots = bench.schedule(_scenario())
-    order = [(boot.round, boot.fs, boot.setting.variant, boot.setting.contexts) for boot in boots]
-    assert order[:4] == [
-        (1, "xfs", "stock", 1),
-        (1, "xfs", "parallel", 1),
-        (1, "xfs", "parallel", 2),
-        (1, "xfs", "two_bdi", None),
-    ]
-    assert [one[2:] for one in order[8:12]] == [
-        ("parallel", 1),
-        ("parallel", 2),
-        ("two_bdi", None),
-        ("stock", 1),
-    ]
-    assert len(order) == len(set(order)) == 2 * 2 * 4
-    assert [boot.setting.variant for boot in boots if boot.direct] == ["stock"] * 4
-
-
-def test_a_job_with_its_own_files_gets_a_fresh_filesystem_per_limit() -> None:
-    boots = bench.schedule(_scenario(files=None, repetitions=1))
-    assert all(len(boot.limits) == 1 for boot in boots)
-    assert len(boots) == 2 * 2 * 4
-    assert len([boot for boot in boots if boot.direct]) == 2
-    assert len({boot.folder for boot in boots}) == len(boots)
-
-
-def test_one_context_has_no_affinity_to_choose_and_layouts_are_neighbours() -> None:
-    files = {"names": ["a"], "size_mib": 4, "layouts": ["even", "skewed"], "modulus": 8}
-    chosen = _scenario(
-        filesystems=["xfs"], contexts=[1, 2], affinities=["ino", "fs"], bounds=[], repetitions=1, files=files
-    )
-    assert [boot.setting.label for boot in bench.schedule(chosen)] == [
-        f"{name}, {layout}"
-        for name in ("stock", "1 context", "2 contexts, ino", "2 contexts, fs")
-        for layout in ("even", "skewed")
-    ]
-    assert len({boot.folder for boot in bench.schedule(chosen)}) == 8
-
-
-def test_every_number_of_workers_is_tried_with_every_number_of_contexts() -> None:
-    chosen = _scenario(filesystems=["xfs"], contexts=[1, 2], workers=[1, 4], bounds=[], repetitions=1)
-    boots = bench.schedule(chosen)
-    assert [boot.setting.label for boot in boots] == [
-        "stock",
-        "1 context, 1 worker",
-        "1 context, 4 workers",
-        "2 contexts, 1 worker",
-        "2 contexts, 4 workers",
-    ]
-    assert len({boot.folder for boot in boots}) == 5
-
-
 def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: bench.Kernels) -> None:
     runner = FakeGuest()
-    chosen = _scenario(
+    chosen = samples.small_scenario(
         filesystems=["xfs"],
         contexts=[1, 2],
         ag_modes=["off", "ag-hint"],
@@ -164,7 +93,7 @@ def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: benc
         repetitions=1,
         limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
     )
-    boots = bench.schedule(chosen)
+    boots = schedule.boots(chosen)
     assert [boot.setting.label for boot in boots] == [
         "stock",
         "1 context, mode off",
@@ -185,7 +114,7 @@ def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: benc
 
 def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: bench.Kernels) -> None:
     runner = FakeGuest()
-    chosen = _scenario(
+    chosen = samples.small_scenario(
         filesystems=["xfs"],
         contexts=[1],
         placements=["base", "stream"],
@@ -194,7 +123,7 @@ def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: bench.Ke
         repetitions=1,
         limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
     )
-    boots = bench.schedule(chosen)
+    boots = schedule.boots(chosen)
     assert [boot.setting.label for boot in boots] == [
         "stock",
         "1 context, base placement",
@@ -206,24 +135,9 @@ def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: bench.Ke
     assert [cell["placement"] for cell in cells] == [None, "base", "stream"]
 
 
-def test_empty_files_get_a_fresh_filesystem_per_limit() -> None:
-    files = {"names": ["a"], "size_mib": 4, "empty": True}
-    assert all(len(boot.limits) == 1 for boot in bench.schedule(_scenario(files=files)))
-
-
-def test_the_published_claims_fit_their_budget() -> None:
-    boots = [boot for name in published_table.known([]) for boot in bench.schedule(scenario.load(name))]
-    assert sum(boot.estimate_s for boot in boots) <= 50 * 60
-
-
-def test_headline_fits_its_budget() -> None:
-    seconds = sum(boot.estimate_s for boot in bench.schedule(scenario.load("headline")))
-    assert seconds <= 12 * 60
-
-
 def test_a_whole_bench(tmp_path: Path, kernels: bench.Kernels) -> None:
     runner = FakeGuest()
-    folder, cells, shown = _measure(_scenario(), kernels, runner, tmp_path)
+    folder, cells, shown = _measure(samples.small_scenario(), kernels, runner, tmp_path)
     assert (tmp_path / "results" / "latest").resolve() == folder.resolve()
     assert len(cells) == 2 * (2 * 4 + 1)
     cell = next(c for c in cells if c["contexts"] == 2 and c["dirty_limit_mib"] == 256 and c["fs"] == "ext4")
@@ -243,7 +157,7 @@ def test_a_whole_bench(tmp_path: Path, kernels: bench.Kernels) -> None:
 
 def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: bench.Kernels) -> None:
     runner = FakeGuest()
-    _measure(_scenario(filesystems=["f2fs"], repetitions=1), kernels, runner, tmp_path)
+    _measure(samples.small_scenario(filesystems=["f2fs"], repetitions=1), kernels, runner, tmp_path)
     stock, one, two, bdis = runner.calls
     assert [call["kernel"] for call in runner.calls] == ["stock", "parallel", "parallel", "stock"]
     assert [call["settings"] for call in runner.calls] == [{}, {"nwritebacks": "1"}, {"nwritebacks": "2"}, {}]
@@ -257,17 +171,17 @@ def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: bench.Ke
 
 def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: bench.Kernels) -> None:
     limit = {"mib": 128, "ramp_s": 1, "window_s": 9, "between_mib": [100, 300]}
-    chosen = _scenario(filesystems=["f2fs"], repetitions=1, limits=[limit], bounds=[])
+    chosen = samples.small_scenario(filesystems=["f2fs"], repetitions=1, limits=[limit], bounds=[])
     runner = FakeGuest()
     _measure(chosen, kernels, runner, tmp_path)
     assert {call["plan"]["runs"][0]["stop_mib"] for call in runner.calls} == {300}
-    [boot, *_] = bench.schedule(chosen)
+    [boot, *_] = schedule.boots(chosen)
     assert boot.estimate_s == pytest.approx(4.5 + 300 / 30 + 0.8 + 128 / 250)
 
 
 def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: bench.Kernels) -> None:
     runner = FakeGuest()
-    chosen = _scenario(
+    chosen = samples.small_scenario(
         filesystems=["xfs", "ext4"],
         contexts=[8],
         affinities=["ino"],
@@ -294,23 +208,23 @@ def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: be
 def test_jobs_reach_the_guest_unmodified_and_the_bound_derived(
     tmp_path: Path, kernels: bench.Kernels
 ) -> None:
-    chosen = _scenario(files=None, filesystems=["xfs"], contexts=[1], repetitions=1)
+    chosen = samples.small_scenario(files=None, filesystems=["xfs"], contexts=[1], repetitions=1)
     folder, _, _ = _measure(chosen, kernels, FakeGuest(), tmp_path)
     where = folder / "raw" / "nolat-xfs-stock-128-round1"
-    assert (where / "job.fio").read_text() == JOB
+    assert (where / "job.fio").read_text() == samples.JOB
     assert "direct=1" in (where / "direct.fio").read_text()
     assert "create_only=1" in (where / "layout.fio").read_text()
 
 
 def test_a_failing_job_is_an_error_and_latest_stays(tmp_path: Path, kernels: bench.Kernels) -> None:
-    good, _, _ = _measure(_scenario(), kernels, FakeGuest(), tmp_path)
+    good, _, _ = _measure(samples.small_scenario(), kernels, FakeGuest(), tmp_path)
 
     def fail(raw: dict[str, Any], call: dict[str, Any]) -> None:
         if call["kernel"] == "parallel":
             raw.update(runs=[], failure="fio failed in run limit-128: fio: no space")
 
     with pytest.raises(LabError, match=r"nolat xfs 1 context: fio failed .*no space") as caught:
-        _measure(_scenario(), kernels, FakeGuest(fail), tmp_path)
+        _measure(samples.small_scenario(), kernels, FakeGuest(fail), tmp_path)
     assert (tmp_path / "results" / "latest").resolve() == good.resolve()
     [kept] = (tmp_path / "results").glob("*.incomplete")
     assert str(kept) in str(caught.value)
@@ -326,7 +240,7 @@ def test_a_guest_error_says_where_and_what(tmp_path: Path, kernels: bench.Kernel
         raise GuestError("WARNING: CPU: 0 at mm/backing-dev.c")
 
     with pytest.raises(GuestError, match=r"nolat xfs stock, round 1: WARNING: CPU: 0"):
-        _measure(_scenario(), kernels, broken, tmp_path)
+        _measure(samples.small_scenario(), kernels, broken, tmp_path)
 
 
 def test_an_interrupt_keeps_what_was_measured(tmp_path: Path, kernels: bench.Kernels) -> None:
@@ -335,7 +249,7 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path: Path, kernels: bench.Ker
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _measure(_scenario(), kernels, FakeGuest(interrupt), tmp_path)
+        _measure(samples.small_scenario(), kernels, FakeGuest(interrupt), tmp_path)
     [kept] = (tmp_path / "results").iterdir()
     assert kept.name.endswith(".incomplete")
     assert json.loads((kept / "summary.json").read_text())
@@ -349,7 +263,7 @@ def test_a_bound_that_does_not_work_costs_only_the_bound(tmp_path: Path, kernels
             raw["runs"].pop()
             raw["failure"] = "fio: bad block size for direct"
 
-    _, cells, shown = _measure(_scenario(), kernels, FakeGuest(fail), tmp_path)
+    _, cells, shown = _measure(samples.small_scenario(), kernels, FakeGuest(fail), tmp_path)
     assert {cell["variant"] for cell in cells} == {"stock", "parallel"}
     assert "no bound from two BDIs: two of it" in shown
     assert "no bound from direct I/O: fio: bad block size" in shown
@@ -362,7 +276,7 @@ def test_jobs_that_use_one_device_of_two_are_no_bound(tmp_path: Path, kernels: b
                 for sample in run["samples"]:
                     sample["sectors"][1] = 0
 
-    _, cells, shown = _measure(_scenario(), kernels, FakeGuest(one_sided), tmp_path)
+    _, cells, shown = _measure(samples.small_scenario(), kernels, FakeGuest(one_sided), tmp_path)
     assert "two_bdi" not in {cell["variant"] for cell in cells}
     assert "cannot be spread" in shown
 
@@ -372,7 +286,7 @@ def test_no_figures_shows_what_the_guest_printed(tmp_path: Path, kernels: bench.
         return guest.GuestResult(status=127, console="", seconds=0, output="python3: command not found")
 
     with pytest.raises(LabError, match="status 127, no figures: python3: command not found"):
-        _measure(_scenario(), kernels, silent, tmp_path)
+        _measure(samples.small_scenario(), kernels, silent, tmp_path)
 
 
 SOURCE = Source(path=Path("/nowhere"), version="7.3.4", series="7.3", identity="s")
@@ -418,7 +332,7 @@ def _run_job(job: Path, device: str) -> Path:
 def test_the_hosts_room_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     needs: list[host.Need] = []
     monkeypatch.setattr(host, "check", needs.append)
-    bench.check(_scenario(guest={"cpus": 2, "mem_mib": 4096, "device_mib": 2048}), Path())
+    bench.check(samples.small_scenario(guest={"cpus": 2, "mem_mib": 4096, "device_mib": 2048}), Path())
     assert [(need.cpus, need.guest_mem_bytes) for need in needs] == [(2, 4 << 30)]
 
 
@@ -441,7 +355,7 @@ def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kern
             "",
         ]
     )
-    chosen = _scenario(
+    chosen = samples.small_scenario(
         filesystems=["xfs", "ext4", "f2fs"] if own_files else ["xfs"],
         contexts=[2],
         repetitions=1,
@@ -469,7 +383,7 @@ def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kern
 @pytest.mark.guest
 def test_real_guests_stop_at_an_amount(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kernel) -> None:
     """The job would go on for an hour; the guest has not got that long."""
-    chosen = _scenario(
+    chosen = samples.small_scenario(
         filesystems=["xfs"],
         contexts=[1],
         bounds=[],
@@ -493,7 +407,7 @@ def test_real_guests_with_chosen_inodes(
 ) -> None:
     """Chosen inode numbers, sparse files in directories, mkfs options and a job of fixed size."""
     job = "[x]\nrw=randwrite\nbs=4k\nsize=8m\nfilename_format=d$jobnum/data\nnumjobs=2\n"
-    chosen = _scenario(
+    chosen = samples.small_scenario(
         filesystems=["xfs"],
         contexts=[2],
         bounds=[],

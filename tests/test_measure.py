@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from lab import measure
@@ -43,6 +45,24 @@ def test_figures_of_a_run() -> None:
     assert (found.dirty_mib, found.writeback_mib, found.dirty_max_mib) == (100, 10, 110)
     assert found.slowest_job_mib_s is None
     assert (found.extents, found.extents_before, found.sync_s) == (3, 1, 1.0)
+
+
+def test_growth_of_dirty_pages_is_what_goes_on_all_through_the_window() -> None:
+    def growth(dirty_mib: Callable[[int], int], ramp_s: float = 2) -> float | None:
+        run = samples.run(10, idle_s=0)
+        shown = [
+            sample.model_copy(update={"dirty": dirty_mib(number) * samples.PAGES_PER_MIB})
+            for number, sample in enumerate(run.samples)
+        ]
+        run = run.model_copy(update={"samples": shown})
+        return measure.figures(samples.raw(run), run, GROUP, ramp_s=ramp_s, window_s=4).dirty_growth_mib
+
+    # Nine samples from 2 s to 6 s, quarters of two.
+    assert growth(lambda number: 10 * number) == 3 * 20
+    swinging = growth(lambda number: 100 + 10 * (number % 4))
+    assert swinging is not None
+    assert swinging <= 0
+    assert growth(lambda number: 10 * number, ramp_s=11) is None
 
 
 def test_slowest_of_several_jobs() -> None:
@@ -116,16 +136,26 @@ def test_no_cpu_times_from_this_kernel() -> None:
 
 def test_latency_of_a_merged_group() -> None:
     mean, p99 = measure.write_latency_us(GROUP)
-    assert mean == pytest.approx(3.661203493)
-    assert p99 == pytest.approx(5.728)
+    assert mean == pytest.approx(1.097951583)
+    assert p99 == pytest.approx(2.096)
 
 
-def test_latency_over_jobs_weighs_the_mean_and_takes_the_largest_percentile() -> None:
+def test_latency_over_jobs_is_that_of_all_their_writes() -> None:
     mean, p99 = measure.write_latency_us(THREE_JOBS)
-    writes = [job["write"]["lat_ns"] for job in THREE_JOBS["jobs"]]
-    assert [one["N"] for one in writes] == [256, 64, 0]
-    assert mean == pytest.approx((writes[0]["mean"] * 256 + writes[1]["mean"] * 64) / 320 / 1000)
-    assert p99 == pytest.approx(41.216)
+    writes = [job["write"] for job in THREE_JOBS["jobs"]]
+    assert [one["lat_ns"]["N"] for one in writes] == [256, 64, 0]
+    assert mean == pytest.approx(
+        (writes[0]["lat_ns"]["mean"] * 256 + writes[1]["lat_ns"]["mean"] * 64) / 320 / 1000
+    )
+    slowest = sorted(
+        int(ns) for one in writes[:2] for ns, count in one["clat_ns"]["bins"].items() for _ in range(count)
+    )[316:]
+    assert p99 == pytest.approx(slowest[0] / 1000)
+
+
+def test_latency_of_a_job_that_counts_it_from_submission_on() -> None:
+    writes = {"lat_ns": {"N": 2, "mean": 20e3, "bins": {"10000": 1, "30000": 1}}, "clat_ns": {}}
+    assert measure.write_latency_us({"jobs": [{"write": writes}]}) == (20, 30)
 
 
 def test_latency_without_writes() -> None:

@@ -61,6 +61,15 @@ def test_whole_run_is_said() -> None:
     assert "final sync included" not in report.markdown(CELLS, [])
 
 
+def test_dirty_pages_that_still_grow_are_said() -> None:
+    [one] = samples.measured("stock", 1, 128, [100])
+    growing = one.model_copy(update={"figures": one.figures.model_copy(update={"dirty_growth_mib": 14})})
+    text = report.markdown(results.cells("s", [growing]), [])
+    assert "| stock^ |" in text
+    assert "still grew" in text
+    assert "still grew" not in report.markdown(results.cells("s", [one]), [])
+
+
 def test_a_narrow_terminal_loses_columns_not_digits() -> None:
     text = _shown([], width=80)
     assert "…" not in text

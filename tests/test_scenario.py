@@ -32,6 +32,14 @@ def test_every_scenario_file_is_valid_and_fio_takes_its_job() -> None:
         found.expanded()
 
 
+def test_a_job_that_begins_again_does_not_write_its_file_back() -> None:
+    """T3 is left as published; direct I/O has no pages."""
+    for name in sorted(set(scenario.names()) - {"t3"}):
+        text = scenario.load(name).job.text
+        if "time_based=1" in text and "direct=1" not in text:
+            assert "invalidate=0" in text, name
+
+
 def test_headline_is_what_the_issue_asks_for() -> None:
     headline = scenario.load("headline")
     assert headline.filesystems == ["xfs", "ext4", "f2fs"]

@@ -176,7 +176,7 @@ def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: bench
     _measure(chosen, kernels, runner, tmp_path)
     assert {call["plan"]["runs"][0]["stop_mib"] for call in runner.calls} == {300}
     [boot, *_] = schedule.boots(chosen)
-    assert boot.estimate_s == pytest.approx(4.5 + 300 / 30 + 0.8 + 128 / 250)
+    assert boot.estimate_s == pytest.approx(schedule.BOOT_ESTIMATE_S + 300 / 30 + 0.8 + 128 / 250)
 
 
 def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: bench.Kernels) -> None:

@@ -20,19 +20,26 @@ pytestmark = pytest.mark.guest
 DIRTY = "awk '/^Context/ {print $4 + $6 + $8}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
 FLUSHED = "awk '/^Context/ {print $12}' /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
 
-# Eight files are written over and over, until the flushers have had 25 times what may be dirty.
-HOT_FILES = f"""
-    echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
-    echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
-    for file in $hot; do
-        while dd if=/dev/zero of=$file bs=64k count=32 conv=notrunc; do :; done 2>/dev/null &
-        writers="$writers $!"
-    done
-    until test $({FLUSHED} | awk '{{kib += $1}} END {{print kib + 0}}') -gt $((100 << 10)); do sleep 0.1; done
-    kill $writers
-    wait
-    {FLUSHED}
-"""
+
+def write_hot_files(until: str) -> str:
+    """Write the eight files $hot over and over until a test of $contexts or $flushed_mib holds."""
+    return f"""
+        echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
+        echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
+        for file in $hot; do
+            while dd if=/dev/zero of=$file bs=64k count=32 conv=notrunc; do :; done 2>/dev/null &
+            writers="$writers $!"
+        done
+        contexts=0 flushed_mib=0
+        until test {until}; do
+            sleep 0.1
+            contexts=$({FLUSHED} | awk '$1 > 0' | wc -l)
+            flushed_mib=$({FLUSHED} | awk '{{kib += $1}} END {{print int(kib / 1024)}}')
+        done
+        kill $writers
+        wait
+        {FLUSHED}
+    """
 
 
 def numbers(output: str) -> list[int]:
@@ -92,15 +99,15 @@ def test_new_inodes_are_dealt_out(debug_kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("fs", ["xfs", "ext4"])
 def test_crowded_context_hands_over(debug_kernel: Kernel, fs: str) -> None:
-    # All files are in one group, so they begin in one context.
+    # All files are in one group, so they begin in one context. How many more help depends on how often that
+    # one is found at work.
     script = f"""
         mkdir $PWB_MNT/directory
         hot=$(for i in $(seq 8); do echo $PWB_MNT/directory/$i; done)
-        {HOT_FILES}
+        {write_hot_files(until="$contexts -gt 1 || test $flushed_mib -gt 1000")}
     """
     flushed = numbers(run(debug_kernel, script, fs=fs, contexts=4))
-    assert len(flushed) == 4
-    assert min(flushed) > 0
+    assert sum(kib > 0 for kib in flushed) > 1
 
 
 @pytest.mark.parametrize("fs", ["xfs", "ext4"])
@@ -217,7 +224,7 @@ def test_number_holds_under_load(debug_kernel: Kernel) -> None:
         for i in $(seq 64); do : > $PWB_MNT/$i; done
         sync
         hot=$(find $PWB_MNT -type f -printf '%i %p\\n' | awk '$1 % 4 == 0 {{print $2}}' | head -8)
-        {HOT_FILES}
+        {write_hot_files(until="$flushed_mib -gt 100")}
     """
     first, *others = numbers(run(debug_kernel, script, fs="ext4", contexts=4, affinity="ino"))
     assert first > 0

@@ -345,17 +345,12 @@ def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path)
         )
     except LabError as error:
         raise LabError(f"{boot.label}: {error}") from error
-    direct, setting = run.name == "direct", boot.setting
+    direct = run.name == "direct"
+    change = {"variant": "direct", "contexts": None} if direct else {}
     key = Key(
+        **dict(boot.setting) | change,
         device=boot.device,
         fs=boot.fs,
-        variant="direct" if direct else setting.variant,
-        contexts=None if direct else setting.contexts,
-        affinity=setting.affinity,
-        workers=setting.workers,
-        ag_mode=setting.ag_mode,
-        placement=setting.placement,
-        layout=setting.layout,
         dirty_limit_mib=None if direct else int(run.name.removeprefix("limit-")),
     )
     return Measured(key=key, round=boot.round, raw=f"raw/{where.name}/{run.fio_json}", figures=got)

@@ -11,9 +11,10 @@ from pydantic import BaseModel
 
 from lab.measure import Spread, significant
 from lab.published import Affinity, Bar, Kind, Layout, Pick, Published
-from lab.report import NOISE, cell_name, setting_name
+from lab.report import NOISE
 from lab.results import Cell
 from lab.scenario import Scenario
+from lab.setting import Setting
 
 UNITS = {"throughput": "MiB/s", "seconds": "s", "latency": "us", "extents": "extents"}
 
@@ -170,7 +171,8 @@ def _published_gain(row: Published) -> Gain:
     setting = None
     if row.contexts:
         contexts = row.contexts[row.values.index(new)]
-        setting = setting_name("parallel", contexts, row.affinity, row.layout)
+        ours = Setting(variant="parallel", contexts=contexts, affinity=row.affinity, layout=row.layout)
+        setting = ours.label
     ratio = gain(row.kind, row.base, new)
     assert ratio is not None  # the scenario has no 0 in it
     return Gain(base=row.base, new=new, ratio=ratio, setting=setting)
@@ -183,7 +185,7 @@ def _measured_gain(kind: Kind, base: Cell | None, new: Cell | None) -> Gain | No
     ratio = gain(kind, before, after)
     if ratio is None:
         return None
-    return Gain(base=before, new=after, ratio=ratio, setting=cell_name(new))
+    return Gain(base=before, new=after, ratio=ratio, setting=new.label)
 
 
 def _median(kind: Kind, cell: Cell | None) -> float | None:
@@ -264,7 +266,7 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
 
 
 def _name(cell: Cell | None) -> str:
-    return cell_name(cell) if cell else "not measured"
+    return cell.label if cell else "not measured"
 
 
 def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from lab.measure import MIB, Spread
-from lab.report import cell_name, in_order
+from lab.report import in_order
 from lab.results import Cell, read_raw
 
 STOCK_COLOUR = "#8a8f98"
@@ -56,7 +56,7 @@ def throughput(device: str, cells: list[Cell]) -> Figure:
                 colour, style = BOUND_STYLES[cell.variant]
                 axes.hlines(
                     cell.mib_s.median, left, right, color=colour, linestyle=style, linewidth=2,
-                    label=f"{cell_name(cell)} (bound)",
+                    label=f"{cell.label} (bound)",
                 )  # fmt: skip
     axes.set_ylabel("MiB/s at the device")
     axes.set_title(f"Writeback throughput, device {device} (median; whiskers: min to max)")
@@ -100,7 +100,7 @@ def dirty(device: str, cells: list[Cell], folder: Path) -> Figure:
                     mib,
                     color=_colour(cell, shown),
                     linewidth=1.8,
-                    label=cell_name(cell),
+                    label=cell.label,
                 )
             axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
             axes.axhline(limit or 0, color="#bbbbbb", linewidth=1, linestyle=":")
@@ -197,7 +197,7 @@ def _groups_of(
         for cell in group:
             value = by_cell[id(cell)]
             if value is not None:
-                draw_one(axes, place, value, _colour(cell, shown), cell_name(cell))
+                draw_one(axes, place, value, _colour(cell, shown), cell.label)
             place += 1
         spans[key] = (first - 0.5, place - 0.5)
         ticks.append((first + place - 1) / 2)
@@ -218,8 +218,8 @@ def _groups(cells: Iterable[Cell]) -> dict[tuple[str, int | None], list[Cell]]:
 def _colour(cell: Cell, shown: list[Cell]) -> str:
     if cell.variant == "stock":
         return STOCK_COLOUR
-    names = list(dict.fromkeys(cell_name(one) for one in shown if one.variant == "parallel"))
-    share = (names.index(cell_name(cell)) + 1) / len(names)
+    names = list(dict.fromkeys(one.label for one in shown if one.variant == "parallel"))
+    share = (names.index(cell.label) + 1) / len(names)
     return to_hex(CONTEXT_COLOURS(LIGHTEST + share * (DARKEST - LIGHTEST)))
 
 

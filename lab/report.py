@@ -55,41 +55,6 @@ def terminal() -> Console:
     return plain if plain.is_terminal else Console(width=PLAIN_WIDTH)
 
 
-def setting_name(
-    variant: str,
-    contexts: int | None,
-    affinity: str | None,
-    layout: str,
-    *,
-    workers: int | None = None,
-    ag_mode: str | None = None,
-    placement: str | None = None,
-) -> str:
-    """Name a setting in words; what is as usual is left out."""
-    if variant == "parallel":
-        name = f"{contexts} context{'s' if contexts != 1 else ''}"
-    else:
-        name = {"stock": "stock", "two_bdi": "two BDIs", "direct": "direct I/O"}[variant]
-    crew = f"{workers} worker{'s' if workers != 1 else ''}" if workers else None
-    mode = f"mode {ag_mode}" if ag_mode else None
-    place = f"{placement} placement" if placement else None
-    made = layout if layout != "as-made" else None
-    return ", ".join(part for part in (name, affinity, crew, mode, place, made) if part)
-
-
-def cell_name(cell: Cell) -> str:
-    """Name the setting of a cell in words."""
-    return setting_name(
-        cell.variant,
-        cell.contexts,
-        cell.affinity,
-        cell.layout,
-        workers=cell.workers,
-        ag_mode=cell.ag_mode,
-        placement=cell.placement,
-    )
-
-
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
     """Sort cells for reading: device and filesystem as measured, limit, layout, stock, contexts, bounds."""
     listed = list(cells)
@@ -119,7 +84,7 @@ def row(cell: Cell) -> list[str]:
     return [
         cell.fs,
         f"{cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else "-",
-        cell_name(cell) + _mark(cell),
+        cell.label + _mark(cell),
         f"{cell.mib_s.median:.0f}",
         f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
         _ratio(cell.ratio_to_stock),
@@ -181,7 +146,7 @@ def verdicts(cells: list[Cell]) -> list[str]:
     parts: dict[tuple[str, str], list[str]] = {}
     for cell in best(in_order(cells)):
         part = f"at {cell.dirty_limit_mib} MiB "
-        name = cell_name(cell)
+        name = cell.label
         if cell.ratio_to_stock is None:
             part += f"best at {name}"
         elif cell.ratio_to_stock < 1 - NOISE:

@@ -14,33 +14,33 @@ from pydantic import BaseModel
 
 from lab.measure import Figures, Raw, Spread, ratio, spread
 from lab.paths import REPO
-from lab.published import Affinity, AgMode, Layout, Placement, Variant
+from lab.published import Variant
+from lab.setting import Setting
 
 RESULTS = REPO / "results"
 
 
-class Cell(BaseModel):
+class Key(Setting, frozen=True):
+    """What tells one cell from another within a result.
+
+    ``dirty_limit_mib`` is None for direct I/O.
+    """
+
+    device: str
+    fs: str
+    dirty_limit_mib: int | None
+
+
+class Cell(Key, frozen=True):
     """One row of the result: one setting, all its repetitions.
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
-    stock itself. ``contexts`` is None for the bounds and 1 for stock, which has one flusher.
-    ``affinity``, ``workers``, ``ag_mode`` and ``placement`` are None where the kernel's own default was left
-    alone, ``dirty_limit_mib`` for direct I/O. Ratios are of medians in the same result; their spreads are of
-    the ratios round by round. A figure that could not be had is None. docs/results.md explains each.
+    stock itself. Ratios are of medians in the same result; their spreads are of the ratios round by round. A
+    figure that could not be had is None. docs/results.md explains each.
     """
 
     scenario: str
-    device: str
-    fs: str
     kernel: Literal["stock", "parallel"]
-    variant: Variant
-    contexts: int | None
-    affinity: Affinity | None = None
-    workers: int | None = None
-    ag_mode: AgMode | None = None
-    placement: Placement | None = None
-    layout: Layout = "as-made"
-    dirty_limit_mib: int | None
     runs: int
     steady: bool
     mib_s: Spread
@@ -66,21 +66,6 @@ class Cell(BaseModel):
     raw: list[str]
 
 
-class Key(BaseModel, frozen=True):
-    """What tells one cell from another within a result."""
-
-    device: str
-    fs: str
-    variant: Variant
-    contexts: int | None
-    dirty_limit_mib: int | None
-    affinity: Affinity | None = None
-    workers: int | None = None
-    ag_mode: AgMode | None = None
-    placement: Placement | None = None
-    layout: Layout = "as-made"
-
-
 class Measured(BaseModel):
     """The figures of one run, with the round that it belongs to and the folder of its raw data."""
 
@@ -104,16 +89,15 @@ def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
 
 def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[float | None]]) -> Cell:
     def base(variant: Variant, contexts: int | None) -> list[float | None]:
-        limit = None if variant == "direct" else key.dirty_limit_mib
-        change = {
-            "variant": variant,
-            "contexts": contexts,
-            "affinity": None,
-            "workers": None,
-            "ag_mode": None,
-            "placement": None,
-        }
-        return rates.get(key.model_copy(update=change | {"dirty_limit_mib": limit}), [])
+        as_usual = Key(
+            variant=variant,
+            contexts=contexts,
+            layout=key.layout,
+            device=key.device,
+            fs=key.fs,
+            dirty_limit_mib=None if variant == "direct" else key.dirty_limit_mib,
+        )
+        return rates.get(as_usual, [])
 
     rate = spread(rates[key])
     assert rate is not None  # a run without a rate has raised already
@@ -125,18 +109,9 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         return spread(getattr(run.figures, name) for run in runs)
 
     return Cell(
+        **dict(key),
         scenario=scenario,
-        device=key.device,
-        fs=key.fs,
         kernel="parallel" if key.variant == "parallel" else "stock",
-        variant=key.variant,
-        contexts=key.contexts,
-        affinity=key.affinity,
-        workers=key.workers,
-        ag_mode=key.ag_mode,
-        placement=key.placement,
-        layout=key.layout,
-        dirty_limit_mib=key.dirty_limit_mib,
         runs=len(runs),
         steady=all(run.figures.steady for run in runs),
         mib_s=rate,

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from lab import report
-from lab.published import Affinity, AgMode, Filesystem, Layout, Placement, Variant
+from lab.published import Affinity, AgMode, Filesystem, Placement
 from lab.scenario import Limit, Scenario, Window
+from lab.setting import Setting
 
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
 # the counting of extents, the rate of the final sync, the rate of a job that writes a scenario's files once,
@@ -19,58 +19,6 @@ SYNC_ESTIMATE_MIB_S = 250.0
 AMOUNT_ESTIMATE_MIB_S = 30.0
 FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
-# There is a place for it in sysfs only once the filesystem is mounted.
-AG_MODE_SCRIPT = """
-for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV)/writeback/$kind; done
-"""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What follows each other within a round, to be compared."""
-
-    variant: Variant
-    contexts: int | None
-    affinity: Affinity | None = None
-    workers: int | None = None
-    ag_mode: AgMode | None = None
-    placement: Placement | None = None
-    layout: Layout = "as-made"
-
-    @property
-    def bdi_files(self) -> dict[str, str]:
-        """Return what to write into the folder of the device's backing_dev_info."""
-        files = {"nwritebacks": str(self.contexts)} if self.variant == "parallel" else {}
-        files |= {"wb_affinity": self.affinity} if self.affinity else {}
-        return files | ({"wb_workers": str(self.workers)} if self.workers else {})
-
-    @property
-    def label(self) -> str:
-        """Name the setting in words."""
-        return report.setting_name(
-            self.variant,
-            self.contexts,
-            self.affinity,
-            self.layout,
-            workers=self.workers,
-            ag_mode=self.ag_mode,
-            placement=self.placement,
-        )
-
-    @property
-    def folder(self) -> str:
-        """Name the setting in a file name."""
-        kernel = f"parallel{self.contexts}" if self.variant == "parallel" else self.variant
-        layout = self.layout if self.layout != "as-made" else None
-        workers = f"workers{self.workers}" if self.workers else None
-        mode = f"mode-{self.ag_mode}" if self.ag_mode else None
-        parts = kernel, self.affinity, workers, mode, self.placement, layout
-        return "-".join(part for part in parts if part)
-
-    @property
-    def mounted(self) -> str:
-        """Return the shell script that sets what can be set on a mounted filesystem only."""
-        return AG_MODE_SCRIPT.format(mode=self.ag_mode) if self.ag_mode else ""
 
 
 @dataclass(frozen=True)
@@ -150,7 +98,7 @@ def _open_end_s(chosen: Scenario) -> float:
 
 def _settings(chosen: Scenario) -> list[Setting]:
     """List the settings in the order of a round; those that differ by layout only are neighbours."""
-    found = [Setting("stock", 1)]
+    found = [Setting(variant="stock", contexts=1)]
     crews: list[int | None] = [*chosen.workers]
     modes: list[AgMode | None] = [*chosen.ag_modes]
     placements: list[Placement | None] = [*chosen.placements]
@@ -158,15 +106,22 @@ def _settings(chosen: Scenario) -> list[Setting]:
         # With one context there is nothing to choose.
         tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
         found += [
-            Setting("parallel", contexts, affinity, workers, mode, placement)
+            Setting(
+                variant="parallel",
+                contexts=contexts,
+                affinity=affinity,
+                workers=workers,
+                ag_mode=mode,
+                placement=placement,
+            )
             for affinity in tried or [None]
             for workers in crews or [None]
             for mode in modes or [None]
             for placement in placements or [None]
         ]
     if "two_bdi" in chosen.bounds:
-        found.append(Setting("two_bdi", None))
-    return [replace(setting, layout=layout) for setting in found for layout in chosen.layouts]
+        found.append(Setting(variant="two_bdi", contexts=None))
+    return [setting.model_copy(update={"layout": layout}) for setting in found for layout in chosen.layouts]
 
 
 def _rotated(settings: list[Setting], number: int) -> list[Setting]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.measure import Figures, Raw, RawRun, Sample
-from lab.published import Affinity, AgMode, Layout, Placement, Variant
+from lab.published import Variant
 from lab.results import Key, Measured
 from lab.scenario import Scenario
 
@@ -82,26 +82,10 @@ def measured(
     limit: int | None,
     rates: list[float],
     fs: str = "xfs",
-    *,
-    affinity: Affinity | None = None,
-    workers: int | None = None,
-    ag_mode: AgMode | None = None,
-    placement: Placement | None = None,
-    layout: Layout = "as-made",
+    **choice: Any,
 ) -> list[Measured]:
-    """Return one measured run per round."""
-    key = Key(
-        device="nolat",
-        fs=fs,
-        variant=variant,
-        contexts=contexts,
-        dirty_limit_mib=limit,
-        affinity=affinity,
-        workers=workers,
-        ag_mode=ag_mode,
-        placement=placement,
-        layout=layout,
-    )
+    """Return one measured run per round, with what else was chosen for the setting."""
+    key = Key(variant=variant, contexts=contexts, **choice, device="nolat", fs=fs, dirty_limit_mib=limit)
     return [
         Measured(key=key, round=number + 1, raw=f"raw/{variant}/limit-128.fio.json", figures=figures(rate))
         for number, rate in enumerate(rates)

@@ -93,15 +93,6 @@ def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: benc
         repetitions=1,
         limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
     )
-    boots = schedule.boots(chosen)
-    assert [boot.setting.label for boot in boots] == [
-        "stock",
-        "1 context, mode off",
-        "1 context, mode ag-hint",
-        "2 contexts, mode off",
-        "2 contexts, mode ag-hint",
-    ]
-    assert len({boot.folder for boot in boots}) == 5
     _, cells, _ = _measure(chosen, kernels, runner, tmp_path)
     stock, off, hint, *_ = [call["plan"]["prepare"] for call in runner.calls]
     assert stock == "touch prepared"
@@ -123,13 +114,6 @@ def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: bench.Ke
         repetitions=1,
         limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
     )
-    boots = schedule.boots(chosen)
-    assert [boot.setting.label for boot in boots] == [
-        "stock",
-        "1 context, base placement",
-        "1 context, stream placement",
-    ]
-    assert len({boot.folder for boot in boots}) == 3
     _, cells, _ = _measure(chosen, kernels, runner, tmp_path)
     assert [call["plan"]["placement"] for call in runner.calls] == [None, "base", "stream"]
     assert [cell["placement"] for cell in cells] == [None, "base", "stream"]

@@ -29,12 +29,6 @@ def test_table_has_every_setting_with_its_ratios() -> None:
         assert figure in line
 
 
-def test_affinity_and_layout_are_named_where_they_are_not_the_usual() -> None:
-    assert report.setting_name("parallel", 1, None, "as-made") == "1 context"
-    assert report.setting_name("parallel", 8, "ino", "skewed") == "8 contexts, ino, skewed"
-    assert report.setting_name("stock", 1, None, "even") == "stock, even"
-
-
 def test_rows_read_stock_contexts_bounds() -> None:
     names = [cell.variant for cell in report.in_order(reversed(CELLS))]
     assert names == ["stock", "parallel", "parallel", "two_bdi", "direct"]

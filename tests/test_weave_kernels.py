@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 from collections import Counter
 
 import pytest
 
 from lab.hooks import load_systems
-from lab.paths import REPO
+from lab.paths import REPO, cache_dir
 from lab.source import Source, fetch
 from lab.weave import BRANCH, STOCK_TAG, Woven, git, weave
 
@@ -19,14 +20,21 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 MOVED = re.compile(r"\b(?:bdi|inode_to_bdi\(\w+\))->(?:wb|wb_list|wb_waitq|cgwb_tree|wb_switch_rwsem)\b")
 
 
+def weave_in_turn(series: str) -> Woven:
+    """Weave, after another test process that is at it, where a user would be told to wait."""
+    with (cache_dir() / "test-weave.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return weave(fetch(series))
+
+
 @pytest.fixture(scope="module")
 def woven(kernel_source: Source) -> Woven:
-    return weave(kernel_source)
+    return weave_in_turn(kernel_source.series)
 
 
 @pytest.fixture(scope="module")
 def woven_on_7_2() -> Woven:
-    return weave(fetch("7.2"))
+    return weave_in_turn("7.2")
 
 
 @pytest.fixture(params=["woven", "woven_on_7_2"])

@@ -7,7 +7,13 @@
 
 #include <linux/backing-dev.h>
 #include <linux/bdi-writeback-ctx.h>
+#include <linux/jiffies.h>
+#include <linux/sizes.h>
 #include "bdi-writeback-ctx.h"
+
+/* Time between two wake-ups of a flusher that has less to write than this. */
+#define WB_WAKE_INTERVAL	(HZ / 20)
+#define WB_WAKE_PAGES		(SZ_1M >> PAGE_SHIFT)
 
 /**
  * wb_dirty_io_start - a clean writeback got its first dirty inode
@@ -101,26 +107,71 @@ struct bdi_writeback *throttled_wb_rcu(struct bdi_writeback *throttle,
 #endif
 }
 
-static bool wb_wants_flusher(struct bdi_writeback *wb)
+static bool throttle_flusher_runs(struct bdi_writeback *throttle)
+{
+	struct bdi_writeback_ctx *ctx;
+
+	for (ctx = bdi_next_wb_ctx(throttle->bdi, NULL); ctx;
+		     ctx = bdi_next_wb_ctx(throttle->bdi, ctx)) {
+		struct bdi_writeback *wb = throttled_wb_rcu(throttle, ctx);
+
+		if (wb && writeback_in_progress(wb))
+			return true;
+	}
+	return false;
+}
+
+static bool wb_flusher_sleeps(struct bdi_writeback *wb)
 {
 	return wb && wb_has_dirty_io(wb) && !writeback_in_progress(wb);
+}
+
+/* Was a flusher that sleeps woken just now, and has found little to write? */
+static bool wb_flusher_rests(struct bdi_writeback *wb)
+{
+	unsigned long woken = READ_ONCE(wb->woken_time_stamp);
+	unsigned long flushed = READ_ONCE(wb->nr_flushed) -
+				READ_ONCE(wb->woken_nr_flushed);
+
+	return time_in_range_open(jiffies, woken, woken + WB_WAKE_INTERVAL) &&
+	       flushed < WB_WAKE_PAGES;
+}
+
+/*
+ * While another flusher runs (@others) the device does not idle. Were one with
+ * a light load woken for each page or two then, it would cost every writer more
+ * than it cleans.
+ */
+static bool wb_wants_flusher(struct bdi_writeback *wb, bool others)
+{
+	return wb_flusher_sleeps(wb) && !(others && wb_flusher_rests(wb));
+}
+
+static void wb_wake_flusher(struct bdi_writeback *wb)
+{
+	WRITE_ONCE(wb->woken_time_stamp, jiffies);
+	WRITE_ONCE(wb->woken_nr_flushed, READ_ONCE(wb->nr_flushed));
+	wb_start_background_writeback(wb);
 }
 
 /**
  * throttle_writeback_in_progress - does every flusher run that has work?
  * @throttle: writeback that throttles the current writer
  *
- * Return: %false if a context with dirty inodes of this throttle sleeps.
+ * Return: %false if a context with dirty inodes of this throttle sleeps, unless
+ * it rests beside another one that runs.
  */
 bool throttle_writeback_in_progress(struct bdi_writeback *throttle)
 {
 	struct bdi_writeback_ctx *ctx;
 	bool running = true;
+	bool others;
 
 	rcu_read_lock();
+	others = throttle_flusher_runs(throttle);
 	for (ctx = bdi_next_wb_ctx(throttle->bdi, NULL); ctx;
 		     ctx = bdi_next_wb_ctx(throttle->bdi, ctx)) {
-		if (wb_wants_flusher(throttled_wb_rcu(throttle, ctx))) {
+		if (wb_wants_flusher(throttled_wb_rcu(throttle, ctx), others)) {
 			running = false;
 			break;
 		}
@@ -141,14 +192,16 @@ bool throttle_writeback_in_progress(struct bdi_writeback *throttle)
 void throttle_start_background_writeback(struct bdi_writeback *throttle)
 {
 	struct bdi_writeback_ctx *ctx;
+	bool others;
 
 	rcu_read_lock();
+	others = throttle_flusher_runs(throttle);
 	for (ctx = bdi_next_wb_ctx(throttle->bdi, NULL); ctx;
 		     ctx = bdi_next_wb_ctx(throttle->bdi, ctx)) {
 		struct bdi_writeback *wb = throttled_wb_rcu(throttle, ctx);
 
-		if (wb_wants_flusher(wb))
-			wb_start_background_writeback(wb);
+		if (wb_wants_flusher(wb, others))
+			wb_wake_flusher(wb);
 	}
 	rcu_read_unlock();
 }

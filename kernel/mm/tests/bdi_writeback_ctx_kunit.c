@@ -281,6 +281,40 @@ static void throttle_sees_a_sleeping_flusher(struct kunit *test)
 	last->state = 0;
 }
 
+static void sleeping_flusher_rests_while_another_runs(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
+	struct bdi_writeback *last;
+	unsigned long now;
+	bool in_progress;
+
+	enable(test, 3);
+	last = &bdi_wb_ctx(fixture->bdi, 2)->wb;
+	set_bit(WB_has_dirty_io, &last->state);
+	last->woken_time_stamp = jiffies;
+	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
+
+	set_bit(WB_writeback_running, &root->state);
+	do {
+		now = jiffies;
+		last->woken_time_stamp = now;
+		in_progress = throttle_writeback_in_progress(root);
+	} while (time_after(jiffies, now));
+	KUNIT_EXPECT_TRUE(test, in_progress);
+
+	last->nr_flushed += SZ_1M >> PAGE_SHIFT;
+	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
+	last->nr_flushed = 0;
+
+	last->woken_time_stamp = now - HZ;
+	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
+	throttle_start_background_writeback(root);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(last->woken_time_stamp, now));
+	root->state = 0;
+	last->state = 0;
+}
+
 static unsigned int count_wbs(struct backing_dev_info *bdi)
 {
 	struct bdi_writeback *wb;
@@ -327,6 +361,7 @@ static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(bad_nwritebacks_changes_nothing),
 	KUNIT_CASE(bandwidth_counts_once_for_all_contexts),
 	KUNIT_CASE(throttle_sees_a_sleeping_flusher),
+	KUNIT_CASE(sleeping_flusher_rests_while_another_runs),
 	KUNIT_CASE(registration_reaches_every_context),
 	{}
 };

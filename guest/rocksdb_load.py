@@ -22,11 +22,10 @@ VALUE_BYTES = 1000
 # The exponent of the Zipfian distribution, as YCSB's ZipfianGenerator has it.
 ZIPFIAN = 0.99
 SAMPLES = 40
-# Small next to the device, as a database's files are: 4 MiB is a reclaim unit of it.
-TABLE_BYTES = 4 << 20
+# RocksDB's defaults divided by 64, as large next to the device as they are next to one of 32 GiB.
+TABLE_BYTES = 1 << 20
+LEVEL_1_BYTES = 4 << 20
 LEVEL_0_TABLES = 6
-LEVEL_1_BYTES = 16 << 20
-LEVEL_GROWTH = 5
 
 
 def options() -> Options:
@@ -36,7 +35,6 @@ def options() -> Options:
     chosen.set_write_buffer_size(TABLE_BYTES)
     chosen.set_target_file_size_base(TABLE_BYTES)
     chosen.set_max_bytes_for_level_base(LEVEL_1_BYTES)
-    chosen.set_max_bytes_for_level_multiplier(LEVEL_GROWTH)
     # What waits for compaction takes space: slow the writer down before there is much of it.
     chosen.set_level_zero_slowdown_writes_trigger(LEVEL_0_TABLES)
     chosen.set_level_zero_stop_writes_trigger(2 * LEVEL_0_TABLES)

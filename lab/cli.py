@@ -409,7 +409,7 @@ def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
     default="flash",
     show_default=True,
     metavar="DEVICE",
-    help="flash: reclaim units as large as a table; flash-small-units: a quarter of that",
+    help="flash: reclaim units of four tables; flash-small-units: of one",
 )
 @click.option("--repetitions", default=3, show_default=True, type=click.IntRange(min=1), help="Rounds")
 @_source_options

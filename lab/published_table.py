@@ -184,7 +184,7 @@ def _bars_grid(bars: list[Cleared]) -> _Grid:
             bar.kind,
             bar.settings,
             f"at least {bar.at_least:.2f}" if bar.at_least is not None else f"at most {bar.at_most:.2f}",
-            # A digit more than what is expected, for a bar that is missed by little not to look as if it were met.
+            # A digit more than what is expected: what is missed by little must not look met.
             f"{bar.measured:.3f}" if bar.measured is not None else "-",
             {True: "yes", False: "NO", None: "not measured"}[bar.met],
         ]

@@ -13,15 +13,15 @@
  * - Collection is greedy: of all full units the one with the fewest valid pages,
  *   and of several the one that has had them the longest.
  * - There are as many units as the host's pages and the over-provisioning need,
- *   one for each that can be open, and one to collect with. Units that are kept
- *   for streams that nobody uses do not help the others, so a device wears the
- *   same with any number of idle streams.
+ *   and a few to work with. One that is open is one of them, so streams in use take
+ *   part of the over-provisioning, and idle ones nothing.
  */
 
 #include <linux/cleanup.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "ftl.h"
@@ -45,7 +45,9 @@ int labblk_ftl_init(struct labblk_ftl *ftl, u64 nr_pages, u32 unit_pages,
 {
 	u64 all_pages = nr_pages + div_u64(nr_pages * op_percent, 100);
 	u32 nr_open = max_streams + 2;
-	u64 nr_units = div_u64(all_pages, unit_pages) + 1 + nr_open + 1;
+	/* However many are open, some full one has garbage: see labblk_collect(). */
+	u64 nr_units = max(div_u64(all_pages, unit_pages) + 4,
+			   div_u64(nr_pages, unit_pages) + 1 + nr_open);
 
 	if (nr_units * unit_pages >= NOWHERE)
 		return -EFBIG;
@@ -154,7 +156,7 @@ static void labblk_collect(struct labblk_ftl *ftl)
 	struct labblk_unit *victim;
 	u32 place;
 
-	/* Not all full units are full of valid pages: there are more of them. */
+	/* Not all full units are full of valid pages: there are too many of them. */
 	while (list_empty(list))
 		list++;
 	victim = list_first_entry(list, struct labblk_unit, list);
@@ -171,20 +173,13 @@ static void labblk_collect(struct labblk_ftl *ftl)
 }
 
 /*
- * One unit for each that is not open, and one for the collector to go on with
- * when its own gets full: moving a victim never takes more than one.
+ * One unit for the stream that asks, and one for the collector to go on with when
+ * its own gets full: moving a victim never takes more than one.
  */
 static void labblk_make_room(struct labblk_ftl *ftl)
 {
-	for (;;) {
-		u32 wanted = 1;
-
-		for (u32 i = 0; i < ftl->nr_open; i++)
-			wanted += ftl->open[i] == CLOSED;
-		if (ftl->nr_free >= wanted)
-			return;
+	while (ftl->nr_free < 2)
 		labblk_collect(ftl);
-	}
 }
 
 /**

@@ -23,8 +23,7 @@ struct labblk_unit {
  * @mutex: held for all that follows; commands may sleep
  * @unit_pages: pages of a reclaim unit
  * @nr_pages: pages that the host sees
- * @nr_units: reclaim units, of all pages and the over-provisioning, and of
- *	those that are open
+ * @nr_units: reclaim units
  * @nr_open: units that can be open: one for each stream, 0 among them, and
  *	the last for the garbage collector
  * @nr_free: units on @free

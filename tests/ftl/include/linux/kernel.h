@@ -13,6 +13,7 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 
 #define U32_MAX UINT32_MAX
+#define max(a, b) ((a) > (b) ? (a) : (b))
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
 #define kvmalloc_objs(obj, count) malloc(sizeof(obj) * (count))

@@ -14,6 +14,8 @@
 #define OP_PERCENT	28
 #define PAGES		(UNIT_PAGES * 256)
 #define MAX_STREAMS	3
+/* nearly half of the over-provisioning */
+#define MANY_STREAMS	32
 #define SEED		42
 
 /* uniform random writes at 28%, for units of endless size: 2481 / 1000 */
@@ -193,6 +195,31 @@ static void idle_streams_change_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, media[0], media[1]);
 }
 
+/* What is written is the same, but for how many units are open meanwhile. */
+static u64 spread_over_streams(struct kunit *test, u32 nr_streams)
+{
+	struct labblk_ftl *ftl = new_ftl(test, PAGES, MANY_STREAMS);
+	u64 host, media;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, SEED);
+	for (u32 i = 0; i < 6 * PAGES; i++) {
+		if (i == 3 * PAGES)
+			labblk_ftl_counts(ftl, &host, &media);
+		labblk_ftl_write(ftl, prandom_u32_state(&rnd) % PAGES, 1,
+				 i % nr_streams);
+		cond_resched();
+	}
+	expect_consistent(test, ftl);
+	return amplification(ftl, &host, &media);
+}
+
+static void streams_in_use_take_over_provisioning(struct kunit *test)
+{
+	KUNIT_EXPECT_GT(test, spread_over_streams(test, MANY_STREAMS),
+			spread_over_streams(test, 1) * 11 / 10);
+}
+
 /* Every stream at once, on a device with hardly more units than streams. */
 static void smallest_devices_work(struct kunit *test)
 {
@@ -228,6 +255,7 @@ static struct kunit_case labblk_ftl_test_cases[] = {
 	KUNIT_CASE(streams_keep_what_differs_apart),
 	KUNIT_CASE(unknown_stream_is_none),
 	KUNIT_CASE(idle_streams_change_nothing),
+	KUNIT_CASE_SLOW(streams_in_use_take_over_provisioning),
 	KUNIT_CASE(smallest_devices_work),
 	KUNIT_CASE(too_many_pages_are_refused),
 	{}

@@ -325,7 +325,7 @@ def run_plan(plan: dict[str, object], report: Report, line: int | None) -> None:
     if kind != "none":
         report.send(step="mounting the filesystem")
         for node, target, name in zip(nodes, MOUNT_POINTS, ("PWB_MNT", "PWB_MNT2"), strict=False):
-            mount(node, target, str(kind))
+            mount(node, target, str(kind), 0, str(plan["mount_options"]))
             mounted.append((target, os.open(target, os.O_RDONLY)))
             env[name] = target
     report.send(step="running the command")

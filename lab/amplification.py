@@ -55,9 +55,10 @@ class Placement:
     hints: bool = False
     streams: bool = False
 
-    def device(self, flash: str) -> str:
-        """Return the name in the device table of a kind of flash with this placement."""
-        return f"{flash}-hints" if self.hints else flash
+    @property
+    def device(self) -> str:
+        """Name in the device table of the flash."""
+        return "flash-hints" if self.hints else "flash"
 
 
 PLACEMENTS = {
@@ -65,8 +66,6 @@ PLACEMENTS = {
     "hints": Placement("life time hints", hints=True),
     "streams": Placement("write streams", streams=True),
 }
-# Kinds of flash, with reclaim units of four tables of RocksDB, or of one.
-FLASH = ("flash", "flash-small-units")
 
 
 class Recorded(BaseModel):
@@ -102,8 +101,8 @@ class Amplification(BaseModel):
 def record(
     kernel: Kernel,
     placement: Placement,
-    flash: str = FLASH[0],
     *,
+    discard: bool = True,
     records: int = RECORDS,
     operations: int = OPERATIONS,
 ) -> Recorded:
@@ -112,7 +111,7 @@ def record(
     Args:
         kernel: one with write streams.
         placement: how the device learns what belongs together.
-        flash: one of FLASH.
+        discard: whether the flash is told what was deleted.
         records: number of records of 1000 bytes.
         operations: number of reads and updates.
 
@@ -128,11 +127,12 @@ def record(
             kernel.path,
             ["env", *environment, *load],
             fs="xfs",
-            device=placement.device(flash),
+            device=placement.device,
             timeout_s=TIMEOUT_S,
             mem_mib=MEM_MIB,
             device_size_mib=DEVICE_MIB,
             mkfs=["-d", f"agcount={AGS}"],
+            mount_options="discard" if discard else "",
             results=Path(folder),
         )
         if result.status:
@@ -140,12 +140,12 @@ def record(
         return Recorded.model_validate_json(Path(folder, "rocksdb.json").read_text())
 
 
-def measure(kernel: Kernel, flash: str, repetitions: int) -> dict[str, list[Recorded]]:
+def measure(kernel: Kernel, *, discard: bool, repetitions: int) -> dict[str, list[Recorded]]:
     """Record every placement in turn, several times.
 
     Args:
         kernel: one with write streams.
-        flash: one of FLASH.
+        discard: whether the flash is told what was deleted.
         repetitions: rounds.
 
     Raises:
@@ -156,7 +156,7 @@ def measure(kernel: Kernel, flash: str, repetitions: int) -> dict[str, list[Reco
         for number in range(repetitions):
             for name, placement in PLACEMENTS.items():
                 progress.step(f"{placement.title}, round {number + 1} of {repetitions}")
-                runs[name].append(record(kernel, placement, flash))
+                runs[name].append(record(kernel, placement, discard=discard))
     return runs
 
 

@@ -405,23 +405,21 @@ def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
 @cli.command()
 @_output_folder("amplification", "Folder for summary.json and amplification.png")
 @click.option(
-    "--flash",
-    default="flash",
+    "--discard/--no-discard",
+    default=True,
     show_default=True,
-    metavar="DEVICE",
-    help="flash: reclaim units of four tables; flash-small-units: of one",
+    help="Whether the flash is told what was deleted",
 )
 @click.option("--repetitions", default=3, show_default=True, type=click.IntRange(min=1), help="Rounds")
 @_source_options
 def amplification(
-    *, output: Path, flash: str, repetitions: int, tree: Path | None, series: str | None
+    *, output: Path, discard: bool, repetitions: int, tree: Path | None, series: str | None
 ) -> None:
     """Measure what RocksDB makes flash write: without help, with life time hints, with write streams."""
     from lab import amplification, report
 
-    if flash not in amplification.FLASH:
-        raise unknown_name("flash", flash, amplification.FLASH)
-    runs = amplification.measure(_build("parallel", _source(tree, series)), flash, repetitions)
+    kernel = _build("parallel", _source(tree, series))
+    runs = amplification.measure(kernel, discard=discard, repetitions=repetitions)
     report.terminal().print(amplification.table(amplification.report(runs, output)))
     click.echo(output / "amplification.png")
 

@@ -66,6 +66,7 @@ def run(
     device_count: int = 1,
     device_size_mib: int | None = None,
     mkfs: Sequence[str] = (),
+    mount_options: str = "",
     memory: int | None = None,
 ) -> GuestResult:
     """Boot a kernel, run a command in it, power it off.
@@ -91,6 +92,7 @@ def run(
         device_count: 1, or 2 for a second, identical device at /mnt/test2.
         device_size_mib: size of each device in MiB; None: as the device table says.
         mkfs: further arguments of the filesystem's mkfs.
+        mount_options: of the filesystem's own, separated by commas.
         memory: descriptor of a file to take the guest's memory from, see :func:`lab.guest_memory.filled`;
             None: the kernel makes one of its own.
 
@@ -111,7 +113,8 @@ def run(
     if memory is None:
         host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
     plan |= {"command": command, "settings": list((settings or {}).items())}
-    plan |= {"results": _results_folder(results), "terminal": None, "mkfs": list(mkfs)}
+    plan |= {"results": _results_folder(results), "terminal": None}
+    plan |= {"mkfs": list(mkfs), "mount_options": mount_options}
     with host_idle.awake(), Guest(on_output=_writer(stream)) as guest:
         guest.start(kernel, plan, arguments, memory)
         guest.follow(timeout_s)
@@ -168,6 +171,7 @@ def shell(
         "results": _results_folder(results),
         "terminal": [rows, columns],
         "mkfs": [],
+        "mount_options": "",
     }
     show = _writer(sys.stdout)
     ours, theirs = pty.openpty()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lab import bench, build, cli, guest, host, published_table, series, source, weave
+from lab import amplification, bench, build, cli, guest, host, published_table, series, source, weave
 from lab.errors import GuestError, LabError
 from lab.paths import REPO
 
@@ -170,10 +170,15 @@ def test_build_of_an_unknown_flavour(calls: Calls, capsys: pytest.CaptureFixture
     assert calls == []
 
 
-def test_amplification_of_an_unknown_flash(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("amplification", "--flash", "flahs") == 1
-    assert capsys.readouterr().err == "pwb: error: unknown flash 'flahs': expected flash\n"
-    assert calls == []
+@pytest.mark.parametrize(("option", "discard"), [([], True), (["--no-discard"], False)])
+def test_amplification_tells_the_flash_what_was_deleted(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: list[str], discard: bool
+) -> None:
+    monkeypatch.setattr(amplification, "measure", calls.recorder("amplification", {}))
+    monkeypatch.setattr(amplification, "report", calls.recorder("report", {}))
+    assert run("amplification", "--output", str(tmp_path), "--repetitions", "2", *option) == 0
+    [keywords] = [call[-1] for call in calls if call[0] == "amplification"]
+    assert keywords == {"discard": discard, "repetitions": 2}
 
 
 def test_source_and_series_exclude_each_other(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,12 +125,13 @@ def test_kernel_gets_the_plan_and_the_arguments(fake: Fake, tmp_path: Path) -> N
         settings={"nwritebacks": "2", "/proc/sys/vm/dirty_bytes": "1"},
         results=results,
         device_count=2,
+        mount_options="discard",
     )
     arguments, plan = json.loads(result.console)
     assert {"seccomp=on", "noreboot", "ro", "mem=320M", "ncpus=1", "maxcpus=1"} <= set(arguments)
     assert {"null_blk.nr_devices=0", "brd.rd_nr=0", "loop.max_loop=0"} <= set(arguments)
     assert plan["command"] == ["sh", "-c", "a 'b' \"c\""]
-    assert plan["fs"] == "f2fs"
+    assert (plan["fs"], plan["mount_options"]) == ("f2fs", "discard")
     assert plan["settings"] == [["nwritebacks", "2"], ["/proc/sys/vm/dirty_bytes", "1"]]
     assert plan["results"] == str(results)
     assert [device["name"] for device in plan["devices"]] == ["nullb0", "nullb1"]

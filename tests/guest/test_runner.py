@@ -72,6 +72,14 @@ def test_two_devices_are_mounted_side_by_side(stock_kernel: Kernel) -> None:
     assert result.output.split() == ["/dev/nullb0", "/dev/nullb1", "/dev/nullb0", "/dev/nullb1"]
 
 
+def test_filesystem_is_mounted_as_asked(stock_kernel: Kernel) -> None:
+    script = "findmnt -n -o OPTIONS $PWB_MNT"
+    result = boot(stock_kernel, script, device="flash", mount_options="discard,logbufs=4")
+    assert {"discard", "logbufs=4"} <= set(result.output.strip().split(","))
+    with pytest.raises(LabError, match="mounting xfs /dev/labblk0 at /mnt/test"):
+        boot(stock_kernel, script, device="flash", mount_options="discart")
+
+
 def test_guests_share_the_memory_that_they_are_given(stock_kernel: Kernel) -> None:
     with guest_memory.filled(MEM_MIB) as memory, mmap.mmap(memory, 0) as content:
         for number in (1, 2):

@@ -25,6 +25,7 @@ SAMPLES = 40
 # RocksDB's defaults divided by 64, as large next to the device as they are next to one of 32 GiB.
 TABLE_BYTES = 1 << 20
 LEVEL_1_BYTES = 4 << 20
+# What waits for compaction takes space: the writer is slowed down before there is much of it.
 LEVEL_0_TABLES = 6
 
 
@@ -35,7 +36,6 @@ def options() -> Options:
     chosen.set_write_buffer_size(TABLE_BYTES)
     chosen.set_target_file_size_base(TABLE_BYTES)
     chosen.set_max_bytes_for_level_base(LEVEL_1_BYTES)
-    # What waits for compaction takes space: slow the writer down before there is much of it.
     chosen.set_level_zero_slowdown_writes_trigger(LEVEL_0_TABLES)
     chosen.set_level_zero_stop_writes_trigger(2 * LEVEL_0_TABLES)
     chosen.set_level_compaction_dynamic_level_bytes(False)

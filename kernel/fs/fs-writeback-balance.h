@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An inode with much to write goes to a context that has nothing to do, before
- * its own flusher begins with it. Included by fs/fs-writeback.c only, for it
+ * An inode with much to write goes to a context that has nothing to do, and one
+ * that needs blocks to where the filesystem wants it, before its own flusher
+ * begins with it. Included by fs/fs-writeback.c only, for it
  * uses what is private there.
  */
 #ifndef _FS_FS_WRITEBACK_BALANCE_H
@@ -11,7 +12,7 @@ static void requeue_io(struct inode *inode, struct bdi_writeback *wb);
 static void inode_sync_complete(struct inode *inode);
 
 /**
- * inode_hand_over - give an inode to an idle flusher, unwritten
+ * inode_hand_over - give an inode to a better flusher, unwritten
  * @inode: inode with I_SYNC and its i_lock held, next in turn
  * @wb: writeback whose flusher calls
  *
@@ -24,12 +25,12 @@ static bool inode_hand_over(struct inode *inode, struct bdi_writeback *wb)
 	struct bdi_writeback_ctx *ctx;
 
 	/* at worst it is handed over a piece later */
-	if (!data_race(wb_is_crowded(wb)))
+	if (!data_race(wb_is_crowded(wb)) && !wb_affinity_is_astray(inode, wb))
 		return false;
 
 	spin_unlock(&inode->i_lock);
 	old = inode_to_wb_and_lock_list(inode);
-	ctx = wb_affinity_idle_ctx(inode, old);
+	ctx = wb_affinity_better_ctx(inode, old);
 	new = ctx ? inode_move_to_wb_ctx(inode, old, ctx) : old;
 	spin_lock(&inode->i_lock);
 	if (new == old) {

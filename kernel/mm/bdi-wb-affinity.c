@@ -173,6 +173,29 @@ static bool inode_is_placed_by_fs(struct inode *inode, enum wb_affinity affinity
 	       op->inode_has_delalloc(inode);
 }
 
+/* Index of the context that the filesystem wants an inode in. */
+static unsigned int wb_affinity_home(struct inode *inode)
+{
+	return wb_affinity_fs_index(inode, sb_nr_wb_ctx(inode->i_sb,
+							WB_AFFINITY_FS));
+}
+
+/**
+ * wb_affinity_is_astray - would an inode get its blocks beside another flusher?
+ * @inode: inode that its flusher writes next
+ * @wb: its writeback
+ *
+ * It was moved while it had all of its blocks, or dealt out by another policy.
+ *
+ * Return: %true if it is not where the filesystem wants it for its new blocks.
+ */
+bool wb_affinity_is_astray(struct inode *inode, struct bdi_writeback *wb)
+{
+	return (inode->i_sb->s_iflags & SB_I_WB_CTX) &&
+	       inode_is_placed_by_fs(inode, READ_ONCE(wb->bdi->wb_affinity)) &&
+	       wb_affinity_home(inode) != wb->ctx->index;
+}
+
 /**
  * wb_affinity_next_ctx - context that an inode moves to
  * @inode: inode that its flusher has just written a part of
@@ -180,9 +203,9 @@ static bool inode_is_placed_by_fs(struct inode *inode, enum wb_affinity affinity
  * @pressure: the device is over its background threshold
  *
  * Where contexts with work wait for their flushers while others have none, an
- * inode moves to one of these. Where all have work, or blocks of the inode are
- * yet to be allocated, one that such a move has taken astray goes back to where
- * the filesystem wants it.
+ * inode moves to one of these. Where all have work, one that such a move has
+ * taken astray goes back to where the filesystem wants it; where blocks of the
+ * inode are yet to be allocated, wb_affinity_better_ctx() sees to that.
  *
  * Return: the context, %NULL if the inode stays where it is.
  */
@@ -196,14 +219,14 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 	int nr_wb_ctx;
 
 	if (ctx || !pressure || affinity == WB_AFFINITY_INO ||
-	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_is_crowded(wb))
+	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_is_crowded(wb) ||
+	    inode_is_placed_by_fs(inode, affinity))
 		return ctx;
 
 	nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
 	if (affinity == WB_AFFINITY_FS)
 		home = wb_affinity_fs_index(inode, nr_wb_ctx);
-	ctx = inode_is_placed_by_fs(inode, affinity) ? NULL :
-	      wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
+	ctx = wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
 	if (!ctx && home != wb->ctx->index)
 		ctx = bdi_fetch_wb_ctx(wb->bdi, home);
 
@@ -211,35 +234,37 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 }
 
 /**
- * wb_affinity_idle_ctx - context that an inode goes to before it is written
+ * wb_affinity_better_ctx - context that an inode goes to before it is written
  * @inode: inode that its flusher would write next, with pressure on the device
  * @wb: its writeback, list_lock is held
  *
- * Only an inode that is more than a flusher writes in one piece is worth it,
- * and only from where the filesystem wants it: it is written before it can
- * move again. The other policies have no such place, and deal out evenly.
+ * An inode whose blocks are yet to be allocated goes to where the filesystem
+ * wants it. Another one goes to a context without work: only one that is more
+ * than a flusher writes in one piece is worth it, and only from where the
+ * filesystem wants it, for it is written before it can move again. The other
+ * policies have no such place, and deal out evenly.
  *
- * Return: a context without work, %NULL if the inode stays where it is.
+ * Return: the context, %NULL if the inode stays where it is.
  */
-struct bdi_writeback_ctx *wb_affinity_idle_ctx(struct inode *inode,
-					       struct bdi_writeback *wb)
+struct bdi_writeback_ctx *wb_affinity_better_ctx(struct inode *inode,
+						 struct bdi_writeback *wb)
 {
 	enum wb_affinity affinity = READ_ONCE(wb->bdi->wb_affinity);
 	struct super_block *sb = inode->i_sb;
 	unsigned int home;
-	int nr_wb_ctx;
 
-	if (affinity != WB_AFFINITY_FS || !(sb->s_iflags & SB_I_WB_CTX) ||
-	    !wb_is_crowded(wb) || inode_is_placed_by_fs(inode, affinity) ||
+	if (affinity != WB_AFFINITY_FS || !(sb->s_iflags & SB_I_WB_CTX))
+		return NULL;
+
+	home = wb_affinity_home(inode);
+	if (inode_is_placed_by_fs(inode, affinity))
+		return home == wb->ctx->index ? NULL :
+						bdi_fetch_wb_ctx(wb->bdi, home);
+	if (home != wb->ctx->index || !wb_is_crowded(wb) ||
 	    inode->i_mapping->nrpages < sb->s_min_writeback_pages)
 		return NULL;
 
-	nr_wb_ctx = sb_nr_wb_ctx(sb, affinity);
-	home = wb_affinity_fs_index(inode, nr_wb_ctx);
-	if (home != wb->ctx->index)
-		return NULL;
-
-	return wb_next_idle_ctx(wb->throttle, home, nr_wb_ctx);
+	return wb_next_idle_ctx(wb->throttle, home, sb_nr_wb_ctx(sb, affinity));
 }
 
 static ssize_t wb_affinity_show(struct device *dev,

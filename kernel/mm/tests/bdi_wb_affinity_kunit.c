@@ -142,12 +142,12 @@ static int next(struct kunit *test, bool pressure)
 }
 
 /* index of the context that the inode goes to unwritten, -1 if it stays */
-static int idle(struct kunit *test)
+static int better(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 	struct bdi_writeback_ctx *ctx;
 
-	ctx = wb_affinity_idle_ctx(&fixture->inode, fixture->inode.i_wb);
+	ctx = wb_affinity_better_ctx(&fixture->inode, fixture->inode.i_wb);
 	return ctx ? ctx->index : -1;
 }
 
@@ -280,11 +280,11 @@ static void large_inode_leaves_home_unwritten(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	crowd(test, 2);
-	KUNIT_EXPECT_EQ(test, 3, idle(test));
+	KUNIT_EXPECT_EQ(test, 3, better(test));
 	set_bit(WB_has_dirty_io, &wb_of(test, 3)->state);
-	KUNIT_EXPECT_EQ(test, 0, idle(test));
+	KUNIT_EXPECT_EQ(test, 0, better(test));
 	fixture->inode.i_data.nrpages = PIECE - 1;
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	uncrowd(test);
 }
 
@@ -296,34 +296,41 @@ static void large_inode_stays_unwritten(struct kunit *test)
 	crowd(test, 2);
 	for (int i = 0; i < NR_CTX; i++)
 		set_bit(WB_has_dirty_io, &wb_of(test, i)->state);
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	uncrowd(test);
 
 	/* where it is alone */
 	crowd(test, 2);
 	list_del_init(&fixture->other.i_io_list);
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	uncrowd(test);
 
 	/* away from home: it would be on the move for ever */
 	crowd(test, 1);
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	uncrowd(test);
 
 	/* where the filesystem is not asked */
 	set_affinity(test, "ino");
 	crowd(test, 2);
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	set_affinity(test, "rotor");
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	uncrowd(test);
 
 	/* on a filesystem without contexts */
 	set_affinity(test, "fs");
 	fixture->sb.s_iflags &= ~SB_I_WB_CTX;
 	crowd(test, 2);
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	uncrowd(test);
+}
+
+static bool is_astray(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	return wb_affinity_is_astray(&fixture->inode, fixture->inode.i_wb);
 }
 
 static void inode_without_blocks_stays_home(struct kunit *test)
@@ -332,16 +339,40 @@ static void inode_without_blocks_stays_home(struct kunit *test)
 
 	fixture->sb.s_op = &allocating;
 	crowd(test, 2);
-	KUNIT_EXPECT_EQ(test, -1, idle(test));
+	KUNIT_EXPECT_FALSE(test, is_astray(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
 	uncrowd(test);
+}
 
-	/* or goes there, also when others are idle */
+static void inode_without_blocks_goes_home_unwritten(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	/* also where others are idle, and where it is alone */
+	fixture->sb.s_op = &allocating;
 	crowd(test, 1);
-	KUNIT_EXPECT_EQ(test, 2, next(test, true));
+	list_del_init(&fixture->other.i_io_list);
+	KUNIT_EXPECT_TRUE(test, is_astray(test));
+	KUNIT_EXPECT_EQ(test, 2, better(test));
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
 
-	/* but where the filesystem is not asked */
+	/* with all of its blocks it has time */
+	fixture->sb.s_op = &opinionated;
+	KUNIT_EXPECT_FALSE(test, is_astray(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
+	uncrowd(test);
+}
+
+static void inode_without_blocks_moves_where_places_do_not_count(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->sb.s_op = &allocating;
 	set_affinity(test, "rotor");
+	crowd(test, 1);
+	KUNIT_EXPECT_FALSE(test, is_astray(test));
+	KUNIT_EXPECT_EQ(test, -1, better(test));
 	KUNIT_EXPECT_EQ(test, 2, next(test, true));
 	set_bit(WB_has_dirty_io, &wb_of(test, 2)->state);
 	KUNIT_EXPECT_EQ(test, 3, next(test, true));
@@ -400,6 +431,8 @@ static struct kunit_case wb_affinity_test_cases[] = {
 	KUNIT_CASE(stray_goes_home_when_all_are_busy),
 	KUNIT_CASE(large_inode_leaves_home_unwritten),
 	KUNIT_CASE(inode_without_blocks_stays_home),
+	KUNIT_CASE(inode_without_blocks_goes_home_unwritten),
+	KUNIT_CASE(inode_without_blocks_moves_where_places_do_not_count),
 	KUNIT_CASE(large_inode_stays_unwritten),
 	KUNIT_CASE(handing_over_stays_within_the_limit),
 	KUNIT_CASE(filesystem_without_contexts_is_left_alone),

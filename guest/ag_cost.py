@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run in the guest: what AG-aware writeback of XFS costs where it has nothing to gain, to the percent.
+r"""Run in the guest: what AG-aware writeback of XFS costs where it has nothing to gain, to the percent.
 
-    ./pwb guest --device waiting --set nwritebacks=1 --timeout 1800 -- python3 $PWD/guest/ag_cost.py [LOAD...]
+    ./pwb guest --device waiting --set nwritebacks=1 --timeout 1800 -- \
+        env PYTHONPATH=$PWD python3 -m guest.ag_cost [LOAD...]
 
 Two boots of one kernel lie up to 10% apart. So a job is done over and over in one boot while its filesystem
 goes from mode to mode, in a new order each round, and each turn is compared with the turn of mode ``off`` in
@@ -19,6 +20,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from guest import ag_modes
 
 MODES = ("off", "ag-hint", "rotor", "generic")
 ROUNDS = 24
@@ -43,8 +46,7 @@ def cpu_s() -> float:
 
 def turn(job: list[str], folder: Path, mode: str) -> tuple[float, float]:
     """Do a job in a mode; return how long it took and its CPU time, in seconds."""
-    for kind in ("overwrite", "delalloc"):
-        (folder / kind).write_text(mode)
+    ag_modes.choose(folder, mode)
     begin_s, begin_cpu_s = time.monotonic(), cpu_s()
     subprocess.run(job, check=True)
     os.sync()
@@ -88,9 +90,7 @@ def main(loads: list[str]) -> int:
     if unknown:
         sys.exit(f"unknown load {unknown[0]!r}: expected {', '.join(LOADS)}")
     mount = Path(os.environ["PWB_MNT"])
-    folder = Path("/sys/fs/xfs", Path(os.environ["PWB_DEV"]).name, "writeback")
-    if not folder.is_dir():
-        sys.exit(f"{folder} is missing: expected XFS on a kernel with AG-aware writeback, as with --fs xfs")
+    folder = ag_modes.folder()
     Path("/proc/sys/vm/dirty_bytes").write_text(str(DIRTY_BYTES))
     print("| load | mode | time | CPU time |\n|---|---|---:|---:|")
     for load in loads or LOADS:

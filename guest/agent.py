@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The guest's first process: makes devices and filesystems, runs one command, cleans up and powers off.
 
-``agent.py PLAN``: the plan is the JSON that lab/guest.py wrote. Standard library only, for this runs on
-whatever Python the host has. What the command writes goes to the first serial line; the second one carries
+``agent.py PLAN``: the plan is the JSON that lab/machine/guest.py wrote. Standard library only, for this runs
+on whatever Python the host has. What the command writes goes to the first serial line; the second one carries
 reports to the host, one JSON object a line: ``step`` (what is being done), ``status`` and ``seconds`` (the
 command ended), ``error`` (the run failed, in one sentence), ``done`` (everything was unmounted).
 """

@@ -2,8 +2,8 @@
 """Run in the guest, as ``python -m guest.isolation streams|none``: where do the blocks of eight writers go?
 
 Eight processes append to a file each, in one directory, side by side; with ``streams`` each file has a write
-stream of its own. JSON goes to ``$PWB_RESULTS/isolation.json``, read by lab/isolation.py. Python's standard
-library only.
+stream of its own. JSON goes to ``$PWB_RESULTS/isolation.json``, read by lab/probes/isolation.py. Python's
+standard library only.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run fio inside the guest and note, twice a second, what reaches the device and what the flushers cost.
 
-Started as ``load.py PLAN``: a JSON file written by lab/bench.py, with the keys of :class:`Plan`. For every
-run of the plan it sets the dirty limits, starts fio with the filesystem under test as working directory,
-samples while fio and then the final ``sync`` run, and counts extents. Everything goes to
-``$PWB_RESULTS/raw.json`` as it was read: lab/measure.py makes the figures. Python's standard library only:
-this runs on the host's Python, seen from the guest.
+Started as ``load.py PLAN``: a JSON file written by lab/experiment/bench.py, with the keys of :class:`Plan`.
+For every run of the plan it sets the dirty limits, starts fio with the filesystem under test as working
+directory, samples while fio and then the final ``sync`` run, and counts extents. Everything goes to
+``$PWB_RESULTS/raw.json`` as it was read: lab/experiment/measure.py makes the figures. Python's standard
+library only: this runs on the host's Python, seen from the guest.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Run in the guest, as ``pauses.py LIMIT_MIB``: dirty pages and the pauses of writers over time.
 
 Four processes overwrite 4 KiB at random places of a file each, and note every write() that took long: that
-is where the kernel throttles them. Lines of JSON go to ``$PWB_RESULTS/pauses.json``, read by lab/pauses.py.
-Python's standard library only.
+is where the kernel throttles them. Lines of JSON go to ``$PWB_RESULTS/pauses.json``, read by
+lab/probes/pauses.py. Python's standard library only.
 """
 
 from __future__ import annotations

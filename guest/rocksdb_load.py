@@ -4,7 +4,7 @@
 Workload A of YCSB: RECORDS records of 1000 bytes are loaded in random order; then OPERATIONS operations, half
 of them reads and half updates of whole records, choose records by YCSB's Zipfian distribution. The device
 ``$PWB_DEV`` is labblk flash, mounted at ``$PWB_MNT``. Its counters after the load, and now and then from then
-on, go to ``$PWB_RESULTS/rocksdb.json``, read by lab/amplification.py.
+on, go to ``$PWB_RESULTS/rocksdb.json``, read by lab/probes/amplification.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ PLACE is ``apart`` for files in a directory each, which XFS puts into different 
 directory, or ``full`` for one directory whose AG alone has room, while a process reads the map of its free
 space, as scrubbing does, and so holds its lock. Once that is steady, the trace of the scheduler is kept for
 some seconds: each switch away from a kworker, with its stack. JSON goes to ``$PWB_RESULTS/waits.json``, read
-by lab/waits.py. Python's standard library only.
+by lab/probes/waits.py. Python's standard library only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MIB = 1 << 20
 PAGE = 4096
 SECTOR = 512
 WRITERS = 4
-# lab/waits.py makes 4 AGs in 3 GiB.
+# lab/probes/waits.py makes 4 AGs in 3 GiB.
 AGS = 4
 AG_BYTES = 768 * MIB
 PUNCHED_BYTES = 700 * MIB

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from lab.errors import LabError, unknown_name
-from lab.paths import cache_dir
+from lab.util.errors import LabError, unknown_name
+from lab.util.paths import cache_dir
 
 if TYPE_CHECKING:
-    from lab.build import Kernel
-    from lab.source import Source
+    from lab.tree.build import Kernel
+    from lab.tree.source import Source
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -102,7 +102,7 @@ def _source_options(command: _F) -> _F:
 
 
 def _source(tree: Path | None, series: str | None) -> Source:
-    from lab import source
+    from lab.tree import source
 
     if tree is not None and series is not None:
         raise click.UsageError("--source and --series exclude each other: the tree has its own version")
@@ -199,7 +199,8 @@ def _kernel(kernel: str, tree: Path | None, series: str | None, options: dict[st
 
     Unknown names are refused first, not after the minutes that a build takes.
     """
-    from lab import config, devices, guest
+    from lab.machine import devices, guest
+    from lab.tree import config
 
     is_path = "/" in kernel
     if not is_path and kernel not in config.FRAGMENTS:
@@ -212,7 +213,7 @@ def _kernel(kernel: str, tree: Path | None, series: str | None, options: dict[st
 
 def _known_filesystem(fs: str) -> None:
     """Refuse what is not the name of a filesystem."""
-    from lab import guest
+    from lab.machine import guest
 
     known = [name for name in guest.FILESYSTEMS if name != "none"]
     if fs not in known:
@@ -220,7 +221,7 @@ def _known_filesystem(fs: str) -> None:
 
 
 def _build(flavour: str, source: Source) -> Kernel:
-    from lab.build import build
+    from lab.tree.build import build
 
     return build(flavour, source)
 
@@ -237,7 +238,8 @@ def cli() -> None:
 @cli.command()
 def check() -> None:
     """Check that this machine has all that building and measuring need."""
-    from lab import host, scenario
+    from lab.experiment import scenario
+    from lab.machine import host
 
     size = scenario.load("headline").guest
     need = host.Need(disk_bytes=_DISK_BYTES, cpus=size.cpus, guest_mem_bytes=size.mem_mib << 20)
@@ -257,7 +259,7 @@ def fetch(tree: Path | None, series: str | None) -> None:
 @_source_options
 def weave(tree: Path | None, series: str | None) -> None:
     """Weave our change onto the kernel source; print where."""
-    from lab import weave as weaver
+    from lab.tree import weave as weaver
 
     source = _source(tree, series)
     woven = weaver.weave(source)
@@ -269,7 +271,7 @@ def weave(tree: Path | None, series: str | None) -> None:
 @_source_options
 def series(output: Path, tree: Path | None, series: str | None) -> None:
     """Write our change as patches for git am."""
-    from lab.series import write_series
+    from lab.tree.series import write_series
 
     for patch in write_series(_source(tree, series), output):
         click.echo(patch)
@@ -280,7 +282,7 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 @_source_options
 def build(flavours: tuple[str, ...], tree: Path | None, series: str | None) -> None:
     """Build kernels, all that the tests need unless named; print where each is."""
-    from lab import config
+    from lab.tree import config
 
     for flavour in flavours:
         config.fragments(flavour)
@@ -310,7 +312,7 @@ def guest(
     them; what it writes to /results stays.  A kernel report (oops, WARN, lockdep, hung task, ...), the end
     of the time or an early exit is an error.
     """
-    from lab import guest as guests
+    from lab.machine import guest as guests
 
     path = _kernel(kernel, tree, series, options)
     return guests.run(path, list(command), stream=sys.stdout, **options).status
@@ -320,7 +322,7 @@ def guest(
 @_guest_options
 def shell(kernel: str, tree: Path | None, series: str | None, **options: Any) -> int:
     """Boot a kernel and give a shell in it."""
-    from lab import guest as guests
+    from lab.machine import guest as guests
 
     return guests.shell(_kernel(kernel, tree, series, options), **options).status
 
@@ -341,7 +343,7 @@ def pauses(
     *, fs: str, limit_mib: int, contexts: int, output: Path, tree: Path | None, series: str | None
 ) -> None:
     """Draw dirty pages and the pauses of writers over time, stock beside parallel."""
-    from lab import pauses
+    from lab.probes import pauses
 
     _known_filesystem(fs)
     source = _source(tree, series)
@@ -377,7 +379,7 @@ def pauses(
 @_source_options
 def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **choices: Any) -> None:
     """Show what the flushers wait for, on a device that waits, by a trace of the scheduler."""
-    from lab import waits
+    from lab.probes import waits
 
     _known_filesystem(fs)
     settings = waits.settings(fs, **choices)
@@ -391,7 +393,7 @@ def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **cho
 @_source_options
 def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
     """Draw where XFS puts files that are written side by side, with and without write streams."""
-    from lab import isolation
+    from lab.probes import isolation
 
     kernel = _build("parallel", _source(tree, series))
     recorded = {
@@ -416,7 +418,8 @@ def amplification(
     *, output: Path, discard: bool, repetitions: int, tree: Path | None, series: str | None
 ) -> None:
     """Measure what RocksDB makes flash write: without help, with life time hints, with write streams."""
-    from lab import amplification, report
+    from lab.probes import amplification
+    from lab.result import report
 
     kernel = _build("parallel", _source(tree, series))
     runs = amplification.measure(kernel, discard=discard, repetitions=repetitions)
@@ -431,7 +434,7 @@ def throttle(folder: Path) -> None:
 
     RESULT is its folder; results/latest unless given.
     """
-    from lab import results, throttle
+    from lab.result import results, throttle
 
     try:
         cells, _ = results.read(folder)
@@ -449,8 +452,8 @@ def bench(scenario: str, full: bool, tree: Path | None, series: str | None) -> N
 
     SCENARIO is the name of a file in scenarios/; "headline" unless given.
     """
-    from lab import bench as benches
-    from lab import scenario as scenarios
+    from lab.experiment import bench as benches
+    from lab.experiment import scenario as scenarios
 
     scenarios.load(scenario)
     benches.bench(scenario, full=full, source=_source(tree, series))
@@ -480,7 +483,7 @@ def bench(scenario: str, full: bool, tree: Path | None, series: str | None) -> N
 @_source_options
 def run(job: Path, tree: Path | None, series: str | None, **rest: Any) -> None:
     """Compare stock and parallel on a fio job file of your own."""
-    from lab.bench import run_job
+    from lab.experiment.bench import run_job
 
     run_job(job, source=_source(tree, series), **rest)
 
@@ -516,7 +519,7 @@ def compare(
 
     SCENARIO is a scenario with published numbers or bars in it; all of them unless given.
     """
-    from lab import published_table as tables
+    from lab.result import published_table as tables
 
     if folders and (scenarios or full):
         raise click.UsageError("--results takes what was measured: it excludes SCENARIO and --full")

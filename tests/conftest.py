@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.build import Kernel, build
-from lab.source import Source, fetch
+from lab.tree.build import Kernel, build
+from lab.tree.source import Source, fetch
 from tests.madeup import clone, linux_tree
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lab.measure import Figures, Raw, RawRun, Sample
-from lab.published import Variant
-from lab.results import Key, Measured
-from lab.scenario import Scenario
+from lab.experiment.measure import Figures, Raw, RawRun, Sample
+from lab.experiment.published import Variant
+from lab.experiment.scenario import Scenario
+from lab.result.results import Key, Measured
 
 FIXTURES = Path(__file__).parent / "fixtures"
 JOB = "[global]\ndirect=0\n[x]\nrw=randwrite\nsize=1m\nruntime=${WINDOW_S}\n"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import amplification, devices
-from lab.amplification import PLACEMENTS, Recorded
-from lab.build import Kernel
+from lab.machine import devices
+from lab.probes import amplification
+from lab.probes.amplification import PLACEMENTS, Recorded
+from lab.tree.build import Kernel
 
 
 def recorded(media_pages: int) -> Recorded:

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab import bench, build, guest, host, plots, scenario, schedule
-from lab.build import Kernel
-from lab.errors import GuestError, LabError
-from lab.lock import exclusive
-from lab.paths import cache_dir
-from lab.source import Source
+from lab.experiment import bench, scenario, schedule
+from lab.machine import guest, host
+from lab.result import plots
+from lab.tree import build
+from lab.tree.build import Kernel
+from lab.tree.source import Source
+from lab.util.errors import GuestError, LabError
+from lab.util.lock import exclusive
+from lab.util.paths import cache_dir
 from tests import samples
 
 

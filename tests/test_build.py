@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from lab import build, config, host
-from lab.errors import LabError
-from lab.lock import exclusive
-from lab.paths import REPO, cache_dir
-from lab.source import Source
-from lab.weave import Woven
+from lab.machine import host
+from lab.tree import build, config
+from lab.tree.source import Source
+from lab.tree.weave import Woven
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
+from lab.util.paths import REPO, cache_dir
 
 # Grants what is asked for but not what is in $HOME/drop; fails with the words in $HOME/fail; counts builds.
 FAKE_MAKE = """#!/bin/sh
@@ -253,9 +254,10 @@ RUN = """
 import signal
 import sys
 from pathlib import Path
-from lab import build, host
-from lab.source import Source
-from lab.weave import Woven
+from lab.machine import host
+from lab.tree import build
+from lab.tree.source import Source
+from lab.tree.weave import Woven
 signal.signal(signal.SIGINT, signal.default_int_handler)
 host.check = lambda _: None
 build.weave_identity = lambda given, lab_only: given.identity

@@ -13,9 +13,14 @@ from typing import Any
 
 import pytest
 
-from lab import amplification, bench, build, cli, guest, host, published_table, series, source, weave
-from lab.errors import GuestError, LabError
-from lab.paths import REPO
+from lab import cli
+from lab.experiment import bench
+from lab.machine import guest, host
+from lab.probes import amplification
+from lab.result import published_table
+from lab.tree import build, series, source, weave
+from lab.util.errors import GuestError, LabError
+from lab.util.paths import REPO
 
 SOURCE = source.Source(Path("/tree"), "7.3.4", "7.3", "ab")
 GUEST_DEFAULTS = {
@@ -297,7 +302,8 @@ def test_full_disk_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 # A command that is at work until a signal ends it, and then cleans up as the bench does.
 AT_WORK = """
 import signal
-from lab import cli, source
+from lab import cli
+from lab.tree import source
 
 def fetch():
     try:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from lab import comparison, results, scenario
-from lab.comparison import Comparison
-from lab.published import Kind
-from lab.results import Measured
+from lab.experiment import scenario
+from lab.experiment.published import Kind
+from lab.result import comparison, results
+from lab.result.comparison import Comparison
+from lab.result.results import Measured
 from tests import samples
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import config
-from lab.errors import LabError
+from lab.tree import config
+from lab.util.errors import LabError
 
 
 def fragment(folder: Path, name: str, text: str) -> Path:

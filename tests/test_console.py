@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import console
+from lab.machine import console
 
 CONSOLES = Path(__file__).parent / "fixtures" / "console"
 

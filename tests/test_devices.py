@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import devices
-from lab.errors import LabError
+from lab.machine import devices
+from lab.util.errors import LabError
 
 
 def table(folder: Path, text: str) -> Path:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lab.errors import unknown_name
+from lab.util.errors import unknown_name
 
 
 def test_names_the_nearest() -> None:

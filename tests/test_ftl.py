@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.paths import REPO
+from lab.util.paths import REPO
 
 LABBLK = REPO / "kernel" / "drivers" / "block" / "labblk"
 HERE = Path(__file__).parent / "ftl"

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from lab import guest, uml
-from lab.errors import GuestError, LabError
+from lab.machine import guest, uml
+from lab.util.errors import GuestError, LabError
 
 # What every fake kernel has: the two serial lines, the plan, and a note of each process it is made of.
 PROLOGUE = """#!{python} -IS
@@ -274,7 +274,7 @@ def wait_gone(pids: list[int]) -> None:
 CALLER = """
 import sys, tempfile
 from pathlib import Path
-from lab import guest
+from lab.machine import guest
 tempfile.tempdir = sys.argv[2]
 guest.run(Path(sys.argv[1]), ["true"], mem_mib=320, device_size_mib=16, cpus=1, stream=sys.stdout)
 """
@@ -303,7 +303,7 @@ def test_nothing_outlives_a_killed_caller(
 SHELL = """
 import sys, tempfile
 from pathlib import Path
-from lab import guest
+from lab.machine import guest
 tempfile.tempdir = sys.argv[2]
 try:
     sys.exit(guest.shell(Path(sys.argv[1]), mem_mib=320, device_size_mib=16, cpus=1).status)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import guest_memory
-from lab.errors import LabError
+from lab.machine import guest_memory
+from lab.util.errors import LabError
 
 
 def test_every_page_is_there_and_the_file_has_no_name(

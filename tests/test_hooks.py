@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.applier import Applier, Overlay, changed_places
-from lab.errors import LabError
-from lab.hooks import Hook, load_systems, parse_hook, read_text, to_bytes
+from lab.tree.applier import Applier, Overlay, changed_places
+from lab.tree.hooks import Hook, load_systems, parse_hook, read_text, to_bytes
+from lab.util.errors import LabError
 from tests.madeup import MAKE, RENAME, clone, linux_tree, write_files
 
 SERIES = "7.3"
@@ -137,7 +137,7 @@ def test_header_changed_by_an_earlier_hook_is_seen(tmp_path: Path) -> None:
 
 def test_spatch_runs_once_for_the_same_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = applied(tmp_path, "01-rename.cocci", RENAME)
-    monkeypatch.setattr("lab.applier.shutil.which", lambda _: None)
+    monkeypatch.setattr("lab.tree.applier.shutil.which", lambda _: None)
     assert applied(tmp_path, "01-rename.cocci", RENAME) == first
     with pytest.raises(LabError, match="coccinelle"):
         applied(tmp_path, "01-rename.cocci", RENAME + "// another rule text\n")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import host
-from lab.errors import LabError
-from lab.host import GIB, Need
+from lab.machine import host
+from lab.machine.host import GIB, Need
+from lab.util.errors import LabError
 
 NO_PACKAGES = {"packages": False}
 

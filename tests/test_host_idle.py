@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lab import host_idle
+from lab.machine import host_idle
 
 
 def test_latency_is_asked_for_while_the_block_runs(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from guest.fiemap import extents
-from lab import isolation
+from lab.probes import isolation
 
 MIB = 1 << 20
 AG = isolation.DEVICE_MIB * MIB // isolation.AGS

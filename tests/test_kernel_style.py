@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.source import Source
-from lab.weave import BRANCH, STOCK_TAG, git, weave
+from lab.tree.source import Source
+from lab.tree.weave import BRANCH, STOCK_TAG, git, weave
 
 pytestmark = pytest.mark.guest
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from guest import load
-from lab.paths import REPO
+from lab.util.paths import REPO
 
 
 def test_sectors_written_is_the_seventh_field() -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import LabError
-from lab.lock import exclusive
-from lab.paths import REPO
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
+from lab.util.paths import REPO
 
 HOLD = """
 import sys
 from pathlib import Path
-from lab.lock import exclusive
+from lab.util.lock import exclusive
 with exclusive(Path(sys.argv[1]), "building the stock kernel"):
     print("held", flush=True)
     sys.stdin.read()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from lab import measure
-from lab.errors import LabError
-from lab.results import read_fio
+from lab.experiment import measure
+from lab.result.results import read_fio
+from lab.util.errors import LabError
 from tests import samples
 
 GROUP = read_fio(samples.FIXTURES / "fio-group.json")

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from lab import guest, pauses
-from lab.build import Kernel
-from lab.errors import LabError
-from lab.guest import GuestResult
+from lab.machine import guest
+from lab.machine.guest import GuestResult
+from lab.probes import pauses
+from lab.tree.build import Kernel
+from lab.util.errors import LabError
 
 KERNEL = Kernel(Path("linux"), "parallel", "7.3", "key", Path("config"))
 RECORD = '{"dirty": [[0.0, 1.5], [0.05, 90.0]], "pauses": [[[0.01, 0.2]], []]}'

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from lab import plots, results
+from lab.result import plots, results
 from tests import samples
 
 CELLS = results.cells("s", samples.result())

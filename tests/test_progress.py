@@ -9,7 +9,7 @@ import time
 import pytest
 from rich.console import Console
 
-from lab.progress import Progress, duration
+from lab.util.progress import Progress, duration
 
 
 class Clock:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab import bench, published_table, results, scenario
-from lab.errors import LabError
-from lab.results import Measured
-from lab.source import Source
+from lab.experiment import bench, scenario
+from lab.result import published_table, results
+from lab.result.results import Measured
+from lab.tree.source import Source
+from lab.util.errors import LabError
 from tests import samples
 
 SOURCE = Source(path=Path("/nowhere"), version="7.3.4", series="7.3", identity="s")

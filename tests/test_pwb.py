@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.paths import REPO
+from lab.util.paths import REPO
 
 # Stands for the lab: tells where it runs, in which environment, with what arguments.
 FAKE_LAB = "import os, sys\nprint(os.getcwd(), sys.prefix, *sys.argv[1:], sep='\\n')\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import report, results
+from lab.result import report, results
 from tests import samples
 
 CELLS = results.cells("s", samples.result())

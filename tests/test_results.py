@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lab import results
-from lab.measure import Spread
+from lab.experiment.measure import Spread
+from lab.result import results
 from tests import samples
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import fiojob, scenario
-from lab.errors import LabError
+from lab.experiment import fiojob, scenario
+from lab.util.errors import LabError
 
 SMALL = """
 title = "t"

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from lab import published_table, scenario, schedule
+from lab.experiment import scenario, schedule
+from lab.result import published_table
 from tests import samples
 
 

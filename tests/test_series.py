@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import LabError
-from lab.series import write_series
-from lab.source import Source
-from lab.weave import weave
+from lab.tree.series import write_series
+from lab.tree.source import Source
+from lab.tree.weave import weave
+from lab.util.errors import LabError
 from tests.madeup import add_lab, linux_tree
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.setting import Setting
+from lab.experiment.setting import Setting
 
 NAMES = {
     Setting(variant="stock", contexts=1): ("stock", "stock"),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import source as sources
-from lab.errors import LabError
-from lab.lock import exclusive
-from lab.source import fetch, user_tree
+from lab.tree import source as sources
+from lab.tree.source import fetch, user_tree
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
 from tests.madeup import linux_tree
 
 # Stands for apt-get: archives "bad" and "good", of which only "good" has the suite; one package in it.
@@ -165,7 +165,7 @@ def test_missing_keyring_names_its_package(apt: Path, cache: Path, monkeypatch: 
 
 
 def test_machine_without_apt(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lab.source.shutil.which", lambda _: None)
+    monkeypatch.setattr("lab.tree.source.shutil.which", lambda _: None)
     with pytest.raises(LabError, match="apt-get is missing"):
         fetch("7.3")
 

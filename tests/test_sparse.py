@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from lab import sparse
-from lab.build import Kernel
-from lab.source import Source
+from lab.tree import sparse
+from lab.tree.build import Kernel
+from lab.tree.source import Source
 from tests.touched import ours, touched
 
 pytestmark = pytest.mark.guest

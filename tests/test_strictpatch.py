@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab import strictpatch
+from lab.tree import strictpatch
 
 TWO_ALIKE = "int a(void)\n{\n\tgo();\n}\n\nint b(void)\n{\n\tgo();\n}\n"
 

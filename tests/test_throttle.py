@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lab import results, throttle
 from lab.cli import cli
-from lab.errors import LabError
+from lab.result import results, throttle
+from lab.util.errors import LabError
 from tests import samples
 
 CELLS = results.cells("s", samples.result())

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guest.waits import Flushers
-from lab import waits
-from lab.errors import LabError
+from lab.probes import waits
+from lab.util.errors import LabError
 
 # Two seconds: a flusher sleeps for the AGF, is woken, waits for a CPU, runs, and is preempted by another; a
 # kworker that does something else sleeps too.

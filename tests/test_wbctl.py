@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lab.paths import REPO
+from lab.util.paths import REPO
 
 SOURCES = REPO / "tools" / "wbctl"
 UAPI = REPO / "kernel" / "include" / "uapi"

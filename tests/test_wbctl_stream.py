@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.paths import REPO
+from lab.util.paths import REPO
 
 SOURCES = REPO / "tools" / "wbctl"
 UAPI = REPO / "kernel" / "include" / "uapi"

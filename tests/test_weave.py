@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import LabError
-from lab.lock import exclusive
-from lab.source import Source
-from lab.weave import Woven, weave, weave_identity
+from lab.tree.source import Source
+from lab.tree.weave import Woven, weave, weave_identity
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
 from tests.madeup import FS_WRITEBACK, add_lab
 
 OLD_NS = 1_000_000_000

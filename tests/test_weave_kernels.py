@@ -9,10 +9,10 @@ from collections import Counter
 
 import pytest
 
-from lab.hooks import load_systems
-from lab.paths import REPO, cache_dir
-from lab.source import Source, fetch
-from lab.weave import BRANCH, STOCK_TAG, Woven, git, weave
+from lab.tree.hooks import load_systems
+from lab.tree.source import Source, fetch
+from lab.tree.weave import BRANCH, STOCK_TAG, Woven, git, weave
+from lab.util.paths import REPO, cache_dir
 
 pytestmark = pytest.mark.guest
 

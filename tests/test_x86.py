@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.lock import exclusive
-from lab.paths import cache_dir
-from lab.source import Source
-from lab.weave import weave
+from lab.tree.source import Source
+from lab.tree.weave import weave
+from lab.util.lock import exclusive
+from lab.util.paths import cache_dir
 from tests.touched import ours, touched, without_block
 
 pytestmark = pytest.mark.guest

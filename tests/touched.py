@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from lab.hooks import load_systems
-from lab.paths import REPO
-from lab.source import Source
+from lab.tree.hooks import load_systems
+from lab.tree.source import Source
+from lab.util.paths import REPO
 
 KERNEL = REPO / "kernel"
 MACHINE = "arch/um/"

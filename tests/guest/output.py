@@ -6,8 +6,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from lab import guest
-from lab.build import Kernel
+from lab.machine import guest
+from lab.tree.build import Kernel
 
 
 def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
@@ -16,7 +16,7 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     Args:
         kernel: what to boot.
         command: a shell script, or a program and its arguments.
-        settings: those of lab.guest.run(); the guest has four minutes if nothing else is said.
+        settings: those of lab.machine.guest.run(); the guest has four minutes if nothing else is said.
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command

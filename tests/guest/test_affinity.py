@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lab.build import Kernel
+from lab.tree.build import Kernel
 from tests.guest.test_contexts import run
 
 pytestmark = pytest.mark.guest

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from lab.build import Kernel
-from lab.paths import REPO
+from lab.tree.build import Kernel
+from lab.util.paths import REPO
 from tests.guest.agwb import CASES, CHANGING, MODES
 from tests.guest.output import output_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.build import Kernel
+from lab.tree.build import Kernel
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest

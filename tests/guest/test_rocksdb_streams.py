@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.amplification import LIBRARY
-from lab.build import Kernel
-from lab.paths import REPO
+from lab.probes.amplification import LIBRARY
+from lab.tree.build import Kernel
+from lab.util.paths import REPO
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest

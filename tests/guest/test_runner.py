@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from lab import guest, guest_memory
-from lab.build import Kernel
-from lab.errors import GuestError, LabError
-from lab.paths import REPO
+from lab.machine import guest, guest_memory
+from lab.tree.build import Kernel
+from lab.util.errors import GuestError, LabError
+from lab.util.paths import REPO
 
 pytestmark = pytest.mark.guest
 # Seconds after which a guest that should have ended is taken for hung; far above what any test here takes.
@@ -201,7 +201,7 @@ CALLER = """
 import sys
 import termios
 from pathlib import Path
-from lab import guest
+from lab.machine import guest
 guest.run(Path(sys.argv[1]), ["sh", "-c", "echo up; sleep 100000 & sleep 100000"],
           mem_mib=768, device_size_mib=320, stream=sys.stdout)
 """
@@ -255,7 +255,7 @@ SHELL = """
 import sys
 import termios
 from pathlib import Path
-from lab import guest
+from lab.machine import guest
 sys.exit(guest.shell(Path(sys.argv[1]), fs="ext4", mem_mib=768, device_size_mib=320).status)
 """
 

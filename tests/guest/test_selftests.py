@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import guest
-from lab.build import Kernel
-from lab.paths import REPO
-from lab.source import Source
+from lab.machine import guest
+from lab.tree.build import Kernel
+from lab.tree.source import Source
+from lab.util.paths import REPO
 
 pytestmark = pytest.mark.guest
 

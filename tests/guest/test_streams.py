@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lab.build import Kernel
-from lab.paths import REPO
+from lab.tree.build import Kernel
+from lab.util.paths import REPO
 from tests.guest.output import output_of
 from tests.guest.test_wbctl import make
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.build import Kernel
+from lab.tree.build import Kernel
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest

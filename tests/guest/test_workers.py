@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from lab.build import Kernel
+from lab.tree.build import Kernel
 from tests.guest.test_contexts import run
 
 pytestmark = pytest.mark.guest

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""fio job files: refuse what cannot run in the guest, and derive the job that measures a bound."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from lab.util.errors import LabError
+
+MOUNT = PurePosixPath("/mnt/test")
+_SETTING = re.compile(r"^\s*(\w+)\s*=\s*(.*?)\s*$")
+_INCLUDE = re.compile(r"^\s*include\s+(\S.*?)\s*$")
+_CACHE_OPTION = re.compile(r"^\s*(direct|buffered|odirect)\s*(=.*)?$")
+
+
+def check(name: str, text: str, folder: Path) -> None:
+    """Check that fio takes the job and that it stays on the filesystem under test.
+
+    Args:
+        name: what to call the job in an error.
+        text: the job file's text.
+        folder: where files that the job includes are looked for.
+
+    Raises:
+        LabError: fio refuses the job (with fio's own words), there is no section that makes load, or a path
+            in it lies outside the filesystem under test.
+    """
+    _run_parser(name, text, folder)
+    body = inlined(name, text, folder)
+    if not any(_section(line) not in (None, "global") for line in body.splitlines()):
+        raise LabError(f"job {name}: fio finds no job in it, expected a [section] besides [global]")
+    for key, value in _settings(body):
+        if key not in ("directory", "filename"):
+            continue
+        for part in re.split(r"(?<!\\):", value):
+            if not _on_test_filesystem(part):
+                raise LabError(
+                    f"job {name}: {key}={part} lies outside the filesystem under test; a job runs"
+                    " with that filesystem as its working directory, so drop the line or give a relative path"
+                    f" or one below {MOUNT}"
+                )
+
+
+def inlined(name: str, text: str, folder: Path, depth: int = 0) -> str:
+    """Return the job with the files that it includes in their places, so that it can run from any folder.
+
+    Raises:
+        LabError: an included file cannot be read.
+    """
+    if depth > 8:
+        raise LabError(f"job {name}: include goes deeper than 8 files, expected no loop")
+    lines: list[str] = []
+    for line in text.splitlines():
+        match = _INCLUDE.match(line)
+        if match is None:
+            lines.append(line)
+            continue
+        path = folder / match[1]
+        try:
+            lines.append(inlined(name, path.read_text(encoding="utf-8"), path.parent, depth + 1).rstrip("\n"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise LabError(f"job {name}: cannot read the included {path}: {error}") from error
+    return "\n".join(lines) + "\n"
+
+
+def directories(text: str) -> list[str]:
+    """Return the relative directories that the job expects to exist: fio makes files, not directories."""
+    found: list[str] = []
+    for key, value in _settings(text):
+        parts = re.split(r"(?<!\\):", value)
+        if key == "filename":
+            parts = [str(PurePosixPath(part).parent) for part in parts]
+        elif key != "directory":
+            continue
+        for part in parts:
+            path = PurePosixPath(part)
+            relative = str(path.relative_to(MOUNT) if path.is_absolute() else path)
+            if relative != "." and relative not in found:
+                found.append(relative)
+    return found
+
+
+def direct(text: str) -> str:
+    """Return the same job around the page cache: its own choice of buffered or direct is replaced."""
+    kept = [line for line in text.splitlines() if not _CACHE_OPTION.match(line)]
+    return "[global]\ndirect=1\n" + "\n".join(kept) + "\n"
+
+
+def layout_only(text: str) -> str:
+    """Return the same job reduced to the making of its files."""
+    return "[global]\ncreate_only=1\n" + text
+
+
+def _run_parser(name: str, text: str, folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "job.fio"
+        copy.write_text(inlined(name, text, folder), encoding="utf-8")
+        try:
+            done = subprocess.run(
+                ["fio", "--parse-only", str(copy)],
+                capture_output=True, text=True, timeout=60, cwd=scratch, check=False,
+                env=os.environ | {"RAMP_S": "1", "WINDOW_S": "1"},
+            )  # fmt: skip
+        except FileNotFoundError as error:
+            raise LabError("fio is not installed: install the Debian package fio") from error
+    if done.returncode != 0:
+        words = "; ".join(line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip())
+        raise LabError(f"job {name}: fio refuses it: {words.replace(str(copy), name)}")
+
+
+def _section(line: str) -> str | None:
+    match = re.match(r"^\s*\[(.+)\]\s*$", line)
+    return match[1] if match else None
+
+
+def _settings(text: str) -> list[tuple[str, str]]:
+    found = [match for match in map(_SETTING.match, text.splitlines()) if match]
+    return [(match[1], match[2]) for match in found]
+
+
+def _on_test_filesystem(part: str) -> bool:
+    if ".." in PurePosixPath(part).parts:
+        return False
+    return not part.startswith("/") or PurePosixPath(part).is_relative_to(MOUNT)

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From what the guest read to the figures of a cell. Pure functions: no clock, no files."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from lab.util.errors import LabError
+
+SECTOR_BYTES = 512
+MIB = 1 << 20
+GIB = 1 << 30
+# Less than this is not yet a job at work: a filesystem writes and dirties a little of its own accord.
+IDLE_SECTORS = 2048
+IDLE_PAGES = 256
+# A window shorter than this says nothing about a steady state.
+MIN_WINDOW_S = 1.0
+
+
+class Sample(BaseModel):
+    """What guest/load.py read at one moment.
+
+    ``t`` is in seconds since just before fio was started; ``sectors`` are those written, one number per
+    device; ``dirty`` and ``writeback`` are pages; ``kworkers`` is pid -> (is it flushing now, ns on a CPU or
+    None).
+    """
+
+    t: float
+    sectors: list[int]
+    dirty: int
+    writeback: int
+    kworkers: dict[str, tuple[bool, int | None]]
+
+
+class RawRun(BaseModel):
+    """One fio run as guest/load.py saw it. The last sample is the one after the final sync."""
+
+    name: str
+    dirty_settings: dict[str, int]
+    fio_json: str
+    fio_s: float
+    sync_s: float
+    samples: list[Sample]
+    extents: dict[str, int]
+
+
+class Raw(BaseModel):
+    """Everything guest/load.py wrote in one boot."""
+
+    kernel: str
+    page_bytes: int
+    layout_s: float = 0
+    extents_before: dict[str, int] = {}
+    runs: list[RawRun] = []
+    failure: str | None = None
+
+
+class Figures(BaseModel):
+    """The figures of one run.
+
+    ``mib_s`` is at the device. ``steady`` says that it is from the steady window; otherwise the job was too
+    short for one and the whole run counts, final sync included. Latencies are fio's, of writes; None where
+    the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache; None
+    for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and those
+    under writeback together. ``dirty_growth_mib`` is by how much dirty pages grew all through the steady
+    window: three times the smallest step from the mean of one quarter to that of the next; None without such
+    a window. ``seconds`` is from the start of the jobs until all they wrote is on the device; it says
+    something about a job of a fixed size only.
+    """
+
+    mib_s: float
+    steady: bool
+    flusher_cpu_s_per_gib: float | None
+    kworker_cpu_s_per_gib: float | None
+    latency_mean_us: float | None
+    latency_p99_us: float | None
+    slowest_job_mib_s: float | None
+    dirty_mib: float
+    dirty_max_mib: float
+    dirty_growth_mib: float | None
+    writeback_mib: float
+    sync_s: float
+    seconds: float | None
+    extents: float | None
+    extents_before: float | None
+
+
+class Spread(BaseModel):
+    """Median, smallest and largest of the repetitions."""
+
+    model_config = ConfigDict(frozen=True)
+
+    median: float
+    min: float
+    max: float
+
+
+def figures(
+    raw: Raw,
+    run: RawRun,
+    fio: dict[str, Any],
+    *,
+    ramp_s: float,
+    window_s: float | None,
+    between_mib: tuple[int, int] | None = None,
+) -> Figures:
+    """Work out the figures of one run.
+
+    Args:
+        raw: the boot that the run belongs to.
+        run: the run.
+        fio: what fio wrote about it (``--output-format=json+``).
+        ramp_s: seconds after the start of fio that are left out.
+        window_s: seconds that count from then on; None: until fio ended.
+        between_mib: what counts instead: from when so much has reached the device until so much has, in MiB.
+
+    Raises:
+        LabError: no byte reached the device, or less than the amounts that count.
+    """
+    if between_mib:
+        window, steady = between_amounts(run, *between_mib), True
+    else:
+        window, steady = steady_window(run, ramp_s, window_s)
+    first, last = window[0], window[-1]
+    written = (sum(last.sectors) - sum(first.sectors)) * SECTOR_BYTES
+    if written <= 0:
+        raise LabError(
+            f"run {run.name}: the device counted no written byte in {last.t - first.t:.1f} s; "
+            "expected a job that writes, on a device that keeps statistics"
+        )
+    mean, p99 = write_latency_us(fio)
+    growth = _growth(window) if steady and not between_mib else None
+    mib_per_page = raw.page_bytes / MIB
+    return Figures(
+        mib_s=written / MIB / (last.t - first.t),
+        steady=steady,
+        flusher_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=True), written),
+        kworker_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=False), written),
+        latency_mean_us=mean,
+        latency_p99_us=p99,
+        slowest_job_mib_s=slowest_job_mib_s(fio),
+        dirty_mib=statistics.fmean(sample.dirty for sample in window) * mib_per_page,
+        dirty_max_mib=max(sample.dirty + sample.writeback for sample in window) * mib_per_page,
+        dirty_growth_mib=None if growth is None else growth * mib_per_page,
+        writeback_mib=statistics.fmean(sample.writeback for sample in window) * mib_per_page,
+        sync_s=run.sync_s,
+        seconds=seconds_to_device(fio, run.sync_s),
+        extents=statistics.median(run.extents.values()) if run.extents else None,
+        extents_before=statistics.median(raw.extents_before.values()) if raw.extents_before else None,
+    )
+
+
+def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[list[Sample], bool]:
+    """Return the samples that count, and whether they are a steady window; a short job counts as a whole.
+
+    The ramp counts from the first sample that shows the jobs at work, not from the start of fio, which takes
+    its time.
+    """
+    begin = jobs_began_s(run) + ramp_s
+    end = run.fio_s if window_s is None else min(run.fio_s, begin + window_s)
+    # Half a sampling interval of tolerance: the sample next to the wanted moment may be just before it.
+    step = _sampling_step(run.samples)
+    inside = [sample for sample in run.samples if begin - step / 2 <= sample.t <= end + step / 2]
+    if len(inside) > 1 and inside[-1].t - inside[0].t >= MIN_WINDOW_S:
+        return inside, True
+    return run.samples, False
+
+
+def _growth(window: Sequence[Sample]) -> float | None:
+    """Return by how many dirty pages a window grew, as three times the smallest step; None with few samples.
+
+    The steps are those between the means of its quarters. Dirty pages that swing about a level fall in one of
+    them; while they climb towards the limit they do not.
+    """
+    quarter = len(window) // 4
+    if not quarter:
+        return None
+    means = [
+        statistics.fmean(sample.dirty for sample in window[number * quarter :][:quarter])
+        for number in range(4)
+    ]
+    return 3 * min(after - before for before, after in itertools.pairwise(means))
+
+
+def between_amounts(run: RawRun, begin_mib: int, end_mib: int) -> list[Sample]:
+    """Return the samples between two amounts written; first and last are interpolated to the very amounts.
+
+    Args:
+        run: the run.
+        begin_mib: MiB that have reached the device at the first.
+        end_mib: MiB that have reached it at the last.
+
+    Raises:
+        LabError: less than ``end_mib`` reached the device while the jobs ran.
+    """
+    begin, begin_index = _at_amount(run, begin_mib)
+    end, end_index = _at_amount(run, end_mib)
+    return [begin, *run.samples[begin_index:end_index], end]
+
+
+def _at_amount(run: RawRun, mib: int) -> tuple[Sample, int]:
+    """Return a sample as of when so much had reached the device, and the index of the first one after it.
+
+    Time and sectors are interpolated, all else is of the sample after it.
+    """
+    base = sum(run.samples[0].sectors)
+    # The final sync is not the jobs' work.
+    end_s = run.fio_s + _sampling_step(run.samples) / 2
+    reached = 0.0
+    for index, sample in enumerate(run.samples):
+        written = (sum(sample.sectors) - base) * SECTOR_BYTES / MIB
+        if sample.t > end_s:
+            break
+        if written > mib:
+            before = run.samples[index - 1]
+            part = (mib - reached) / (written - reached)
+            sectors = [round(a + part * (b - a)) for a, b in zip(before.sectors, sample.sectors, strict=True)]
+            t = before.t + part * (sample.t - before.t)
+            return sample.model_copy(update={"t": t, "sectors": sectors}), index
+        reached = written
+    raise LabError(
+        f"run {run.name}: {reached:.0f} MiB reached the device while the jobs ran, expected more than {mib} "
+        "MiB (between_mib): give the jobs more time (window_s), or take less"
+    )
+
+
+def jobs_began_s(run: RawRun) -> float:
+    """Return the time of the last sample before anything was dirtied or written, in seconds."""
+    first = run.samples[0]
+    idle = [first.t]
+    for sample in run.samples[1:]:
+        if sum(sample.sectors) - sum(first.sectors) > IDLE_SECTORS or sample.dirty - first.dirty > IDLE_PAGES:
+            break
+        idle.append(sample.t)
+    return idle[-1]
+
+
+def cpu_s(window: Sequence[Sample], *, flushers_only: bool) -> float | None:
+    """Return the CPU seconds that kworkers spent in the window.
+
+    Args:
+        window: successive samples.
+        flushers_only: only kworkers that were seen flushing at any sample of the window. A kworker serves
+            every unbound work queue in turn, so what one of them did besides flushing counts as well.
+
+    Returns:
+        None where the guest kernel gave no CPU times.
+    """
+    total_ns = 0
+    flushers = {pid for sample in window for pid, (flushing, _) in sample.kworkers.items() if flushing}
+    for before, after in itertools.pairwise(window):
+        for pid, (_, ns) in after.kworkers.items():
+            if flushers_only and pid not in flushers:
+                continue
+            if ns is None:
+                return None
+            # A kworker that appeared since the last sample started from 0.
+            total_ns += ns - (before.kworkers[pid][1] or 0 if pid in before.kworkers else 0)
+    return total_ns / 1e9
+
+
+def write_latency_us(fio: dict[str, Any]) -> tuple[float | None, float | None]:
+    """Return mean and 99th percentile of the latency of all jobs' writes, in microseconds.
+
+    The mean is that of fio's ``lat`` (submission and completion). The percentile is that of ``clat``
+    (completion; ``lat`` for a job that has fio keep that), from the counts that fio keeps: the smallest
+    latency that at least 99% of the writes do not exceed. The largest of the jobs' own percentiles would be
+    that of whichever wrote least.
+    """
+    jobs = [job["write"] for job in fio["jobs"] if job["write"]["lat_ns"].get("N")]
+    if not jobs:
+        return None, None
+    count = sum(job["lat_ns"]["N"] for job in jobs)
+    mean_ns = sum(job["lat_ns"]["mean"] * job["lat_ns"]["N"] for job in jobs) / count
+    bins: Counter[int] = Counter()
+    for job in jobs:
+        counted = job["clat_ns"].get("bins") or job["lat_ns"].get("bins", {})
+        bins.update({int(ns): writes for ns, writes in counted.items()})
+    return mean_ns / 1e3, _percentile(bins, 0.99) / 1e3 if bins else None
+
+
+def _percentile(bins: Counter[int], part: float) -> int:
+    values = sorted(bins)
+    so_many = itertools.accumulate(bins[value] for value in values)
+    return next(value for value, seen in zip(values, so_many, strict=True) if seen >= part * bins.total())
+
+
+def slowest_job_mib_s(fio: dict[str, Any]) -> float | None:
+    """Return the rate of the slowest of several jobs, in MiB/s at the page cache; None for one job."""
+    rates = [job["write"]["bw_bytes"] / MIB for job in fio["jobs"] if job["write"].get("bw_bytes")]
+    return min(rates) if len(rates) > 1 else None
+
+
+def seconds_to_device(fio: dict[str, Any], sync_s: float) -> float | None:
+    """Return the seconds from the start of the jobs to the end of the final sync; None without a write.
+
+    Args:
+        fio: what fio wrote about the run.
+        sync_s: length of the final sync.
+    """
+    runtimes_ms = [job["write"]["runtime"] for job in fio["jobs"] if job["write"].get("runtime")]
+    return max(runtimes_ms) / 1e3 + sync_s if runtimes_ms else None
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Return median, smallest and largest of the values there are; None without any."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return Spread(
+        median=significant(statistics.median(known)), min=significant(min(known)), max=significant(max(known))
+    )
+
+
+def ratio(ours: Sequence[float | None], base: Sequence[float | None]) -> tuple[float | None, Spread | None]:
+    """Compare repetitions with those of a base that were made in the same rounds.
+
+    Args:
+        ours: one figure per round.
+        base: the base's figure of the same round.
+
+    Returns:
+        The ratio of the medians, and the spread of the ratios round by round; None, None without a base.
+    """
+    own, other = spread(ours), spread(base)
+    if own is None or other is None or other.median == 0:
+        return None, None
+    rounds = [a / b for a, b in zip(ours, base, strict=False) if a is not None and b]
+    return significant(own.median / other.median), spread(rounds)
+
+
+def significant(value: float) -> float:
+    """Round to 5 significant digits: more than the noise leaves, and a small file."""
+    return float(f"{value:.5g}")
+
+
+def _per_gib(seconds: float | None, written_bytes: int) -> float | None:
+    return None if seconds is None else seconds / (written_bytes / GIB)
+
+
+def _sampling_step(samples: Sequence[Sample]) -> float:
+    gaps = [after.t - before.t for before, after in itertools.pairwise(samples)]
+    return statistics.median(gaps) if gaps else 0.0

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenarios: what is measured, as data: a TOML file in scenarios/, or a user's own fio job file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from lab.experiment.published import Affinity, AgMode, Bar, Filesystem, Layout, Placement, Published, Strict
+from lab.util.errors import LabError, unknown_name
+from lab.util.paths import REPO
+
+SCENARIOS = REPO / "scenarios"
+FILESYSTEMS = ("xfs", "ext4", "f2fs")
+
+Bound = Literal["two_bdi", "direct"]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+FilePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")]
+
+
+class Window(Strict):
+    """When figures are taken: ``ramp_s`` after fio starts, for ``window_s`` (None: until fio ends).
+
+    Where what is already written decides how fast the rest goes, as with files that get their blocks, equal
+    times are not equal work. With ``between_mib`` figures are taken from when the first amount has reached
+    the device until the second has, which ends the run; ``ramp_s`` and ``window_s`` together are how long
+    that may take.
+    """
+
+    ramp_s: float = Field(ge=0)
+    window_s: float | None = Field(default=None, gt=0)
+    between_mib: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(gt=0)]] | None = None
+
+    @model_validator(mode="after")
+    def _check_amounts(self) -> Self:
+        if self.between_mib and self.between_mib[0] >= self.between_mib[1]:
+            raise ValueError(f"between_mib {list(self.between_mib)}: expected the smaller amount first")
+        return self
+
+
+class Limit(Window):
+    """One dirty limit: ``vm.dirty_bytes``; ``vm.dirty_background_bytes`` is half of it."""
+
+    mib: int = Field(ge=8)
+
+
+class GuestSize(Strict):
+    """CPUs and memory of the guest, and the size of its device, whose blocks live in that memory too.
+
+    ``possible_cpus`` beyond ``cpus`` are never there, but a device may have four contexts for each.
+    """
+
+    cpus: int = Field(default=2, ge=1)
+    possible_cpus: int | None = Field(default=None, ge=1)
+    mem_mib: int = Field(default=8192, ge=512)
+    device_mib: int = Field(default=5120, ge=512)
+
+
+class Files(Strict):
+    """Files that are there before the first job starts, written out in full.
+
+    ``empty`` leaves them sparse instead, of that size and without a block: whatever the jobs write has to be
+    allocated. ``names`` may lie in directories, which are made in the order of the names (XFS puts each into
+    the next AG, and a file into that of its directory).
+
+    ``layouts`` are tried one by one. ``as-made`` takes the inodes that the filesystem gives. With ``even``
+    the inode number of file i leaves i as the remainder by ``modulus``, so that ``i_ino % n`` spreads the
+    files evenly for every n that divides it. With ``skewed`` every one leaves 0, and all inodes come from
+    the directory of the first file (one AG on XFS): ``i_ino % n`` puts them all into one context.
+    """
+
+    names: list[FilePath] = Field(min_length=1)
+    size_mib: int = Field(ge=1)
+    empty: bool = False
+    layouts: list[Layout] = Field(default=["as-made"], min_length=1)
+    modulus: int | None = Field(default=None, ge=2)
+
+    @model_validator(mode="after")
+    def _modulus_where_needed(self) -> Self:
+        if (self.modulus is None) != (self.layouts == ["as-made"]):
+            raise ValueError("modulus goes with the layouts even and skewed, and only with them")
+        return self
+
+
+class Job(Strict):
+    """A fio job file, by its text. ``${RAMP_S}`` and ``${WINDOW_S}`` are those of the current limit."""
+
+    text: str = Field(min_length=1)
+
+
+class Full(Strict):
+    """What ``--full`` changes."""
+
+    devices: list[Name] | None = None
+    contexts: list[int] | None = None
+    repetitions: int | None = Field(default=None, ge=1)
+
+
+class Scenario(Strict):
+    """One experiment: a job on devices x filesystems x contexts x dirty limits, and the bounds beside it.
+
+    ``files`` is None for a job that lays out its own files; then every dirty limit gets a fresh filesystem,
+    because what the first limit wrote would be the second one's starting point; so it does with empty files.
+    ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1, ``workers``
+    values of ``wb_workers`` to try with each, ``ag_modes`` modes of XFS's AG-aware writeback, for
+    overwrites and delayed allocation alike; none of them: the kernel's own default. ``placements`` say
+    where XFS begins to look for blocks of a file: ``base`` in the AG of its inode, ``generic`` in a window of
+    AGs, ``stream`` in those of a write stream of its own. ``mkfs`` has further arguments of a filesystem's
+    mkfs. ``prepare`` is a shell script that runs in the filesystem before every fio run; what it leaves
+    running in the background gets a SIGTERM after that run. ``published`` and ``bars`` are what
+    ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
+    """
+
+    name: Name
+    title: str
+    devices: list[Name] = Field(min_length=1)
+    filesystems: list[Filesystem] = Field(min_length=1)
+    contexts: list[Annotated[int, Field(ge=1, le=64)]] = Field(min_length=1)
+    affinities: list[Affinity] = Field(default_factory=list)
+    workers: list[Annotated[int, Field(ge=1, le=8)]] = Field(default_factory=list)
+    ag_modes: list[AgMode] = Field(default_factory=list)
+    placements: list[Placement] = Field(default_factory=list)
+    bounds: list[Bound] = Field(default_factory=list)
+    repetitions: int = Field(ge=1)
+    limits: list[Limit] = Field(min_length=1)
+    direct: Window = Window(ramp_s=0.5, window_s=2.5)
+    guest: GuestSize = GuestSize()
+    mkfs: dict[Filesystem, list[str]] = Field(default_factory=dict)
+    files: Files | None = None
+    prepare: str | None = None
+    job: Job
+    timeout_s: float = Field(default=300, gt=0)
+    full: Full = Full()
+    published: list[Published] = Field(default_factory=list)
+    bars: list[Bar] = Field(default_factory=list)
+
+    @property
+    def layouts(self) -> list[Layout]:
+        """Return the layouts of the files to try."""
+        return self.files.layouts if self.files else ["as-made"]
+
+    @property
+    def reusable_files(self) -> bool:
+        """Say whether one dirty limit after the other may run on the same files."""
+        return self.files is not None and not self.files.empty
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        mib = [limit.mib for limit in self.limits]
+        for what, values in (
+            ("devices", self.devices),
+            ("filesystems", self.filesystems),
+            ("contexts", self.contexts),
+            ("affinities", self.affinities),
+            ("workers", self.workers),
+            ("ag_modes", self.ag_modes),
+            ("placements", self.placements),
+            ("layouts", self.layouts),
+            ("limits", mib),
+        ):
+            if len(set(values)) != len(values):
+                raise ValueError(f"{what}: each value once, got {values}")
+        if "two_bdi" in self.bounds and self.layouts != ["as-made"]:
+            raise ValueError("bounds: two_bdi has two filesystems, whose inode numbers share no layout")
+        if self.ag_modes and self.filesystems != ["xfs"]:
+            raise ValueError("ag_modes are XFS's: the only filesystem has to be xfs")
+        return self
+
+    @model_validator(mode="after")
+    def _placed_where_blocks_are_wanted(self) -> Self:
+        placeable = self.files is not None and self.files.empty and self.filesystems == ["xfs"]
+        if self.placements and not placeable:
+            raise ValueError("placements go with empty files on xfs, whose blocks are yet to be allocated")
+        return self
+
+    @model_validator(mode="after")
+    def _claims_are_measured(self) -> Self:
+        for row in self.published:
+            if row.fs not in self.filesystems:
+                raise ValueError(f"published {row.id}: {row.fs} is none of the scenario's filesystems")
+            self._check_setting(f"published {row.id}", row.affinity, row.layout)
+            self._check_ag_mode(f"published {row.id}", row.ag_mode)
+            self._check_placement(f"published {row.id}", row.placement)
+        for bar in self.bars:
+            for pick in (bar.cell, bar.of):
+                has_choice = pick.variant == "parallel" and pick.contexts != 1
+                affinity = pick.affinity if has_choice or pick.affinity else next(iter(self.affinities), None)
+                self._check_setting(f"bar {bar.claim!r}", affinity, pick.layout)
+                crews: list[int | None] = [*self.workers]
+                if pick.variant == "parallel" and pick.workers not in (crews or [None]):
+                    raise ValueError(
+                        f"bar {bar.claim!r}: workers {pick.workers} is none of the scenario's, {self.workers}"
+                    )
+                if pick.variant == "parallel":
+                    self._check_ag_mode(f"bar {bar.claim!r}", pick.ag_mode)
+                    self._check_placement(f"bar {bar.claim!r}", pick.placement)
+        return self
+
+    def _check_ag_mode(self, what: str, mode: AgMode | None) -> None:
+        known: list[AgMode | None] = [*self.ag_modes]
+        if mode not in (known or [None]):
+            raise ValueError(f"{what}: ag_mode {mode} is none of the scenario's, {self.ag_modes}")
+
+    def _check_setting(self, what: str, affinity: Affinity | None, layout: Layout) -> None:
+        known: list[Affinity | None] = [*self.affinities]
+        if affinity not in (known or [None]):
+            raise ValueError(f"{what}: affinity {affinity} is none of the scenario's, {self.affinities}")
+        if layout not in self.layouts:
+            raise ValueError(f"{what}: layout {layout} is none of the scenario's, {self.layouts}")
+
+    def _check_placement(self, what: str, placement: Placement | None) -> None:
+        known: list[Placement | None] = [*self.placements]
+        if placement not in (known or [None]):
+            raise ValueError(f"{what}: placement {placement} is none of the scenario's, {self.placements}")
+
+    def expanded(self) -> Scenario:
+        """Return the scenario that ``--full`` runs."""
+        return Scenario.model_validate(self.model_dump() | self.full.model_dump(exclude_none=True))
+
+
+def names() -> list[str]:
+    """Return the names of all scenarios."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
+
+
+def load(name: str) -> Scenario:
+    """Read a scenario by its name.
+
+    Args:
+        name: the name of a file in ``scenarios/``, without ``.toml``.
+
+    Raises:
+        LabError: there is none of that name, or its file does not say what a scenario must.
+    """
+    if name not in names():
+        raise unknown_name("scenario", name, names())
+    return parse(name, (SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def parse(name: str, text: str) -> Scenario:
+    """Make a scenario from the text of its file.
+
+    Raises:
+        LabError: naming every key that is wrong.
+    """
+    try:
+        return Scenario.model_validate({"name": name} | tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise LabError(f"scenario {name!r} is not valid TOML: {error}") from error
+    except ValidationError as error:
+        raise LabError(f"scenario {name!r}: {_wrong_keys(error)}") from error
+
+
+def from_job(
+    job: Path,
+    *,
+    fs: list[str],
+    device: str,
+    contexts: list[int],
+    dirty_limits_mib: list[int],
+    repetitions: int,
+) -> Scenario:
+    """Make the scenario that runs a user's own fio job file as it is, with both bounds.
+
+    How long the job runs is its own affair: figures start 4 s after fio does (rig.md: steady from there) and
+    go on until it ends; a job that ends before that is measured as a whole, final sync included.
+
+    Raises:
+        LabError: a value that no scenario may have, named, or a job file that cannot be read.
+    """
+    for one in fs:
+        if one not in FILESYSTEMS:
+            raise unknown_name("filesystem", one, FILESYSTEMS)
+    try:
+        text = job.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabError(f"job file {job}: cannot be read as text: {error}") from error
+    try:
+        return Scenario.model_validate(
+            {
+                "name": re.sub(r"[^A-Za-z0-9._-]+", "-", job.stem).strip("-._") or "job",
+                "title": f"fio job file {job.name}",
+                "devices": [device],
+                "filesystems": fs,
+                "contexts": contexts,
+                "bounds": ["two_bdi", "direct"],
+                "repetitions": repetitions,
+                "limits": [{"mib": mib, "ramp_s": 4} for mib in dirty_limits_mib],
+                "direct": {"ramp_s": 1},
+                "job": {"text": text},
+                "timeout_s": 3600,
+            }
+        )
+    except ValidationError as error:
+        raise LabError(f"run {job.name}: {_wrong_keys(error)}") from error
+
+
+def _wrong_keys(error: ValidationError) -> str:
+    """Put pydantic's findings into one sentence."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in one['loc']) or 'the whole'}: {one['msg']}" for one in error.errors()
+    )

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boot a User-mode Linux kernel, run one command in it on a fresh filesystem, and judge how that went."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import fcntl
+import math
+import os
+import pty
+import signal
+import struct
+import sys
+import termios
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from lab.machine import console, devices, host, host_idle
+from lab.machine.uml import Guest, check_kernel
+from lab.util.errors import GuestError, LabError, unknown_name
+
+FILESYSTEMS = ("xfs", "ext4", "f2fs", "none")
+# What the guest needs besides the blocks of its memory-backed devices.
+GUEST_BASE_MIB = 256
+MAX_DEVICES = 2
+# Drivers make devices at boot of their own accord, which delays each boot and which nobody asked for.
+_NO_OTHER_DEVICES = ("null_blk.nr_devices=0", "brd.rd_nr=0", "loop.max_loop=0")
+_KEPT_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TZ", "USER")
+_SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+@dataclass(frozen=True)
+class GuestResult:
+    """How a command went in a guest.
+
+    Attributes:
+        status: the command's exit status; 127 when there is no such command, 128 + signal when it was killed.
+        console: everything the guest kernel printed.
+        seconds: how long the command ran, without boot and set-up, in seconds.
+        output: the last 4 MiB of what the command wrote to standard output and standard error.
+    """
+
+    status: int
+    console: str
+    seconds: float
+    output: str
+
+
+def run(
+    kernel: Path,
+    command: list[str],
+    *,
+    fs: str = "xfs",
+    device: str = "nolat",
+    settings: dict[str, str] | None = None,
+    timeout_s: float = 300,
+    mem_mib: int = 2048,
+    cpus: int = 2,
+    possible_cpus: int | None = None,
+    results: Path | None = None,
+    stream: TextIO | None = None,
+    device_count: int = 1,
+    device_size_mib: int | None = None,
+    mkfs: Sequence[str] = (),
+    mount_options: str = "",
+    memory: int | None = None,
+) -> GuestResult:
+    """Boot a kernel, run a command in it, power it off.
+
+    The guest sees the host's files; what it changes stays in its memory. The command starts in the mount
+    point of the fresh filesystem (in ``/`` with ``fs="none"``). Its environment tells where things are:
+    PWB_MNT, PWB_MNT2, PWB_DEV, PWB_DEV2, PWB_BDI, PWB_BDI2, PWB_RESULTS.
+
+    Args:
+        kernel: path of an ``ARCH=um`` kernel.
+        command: program and arguments, looked up in the caller's ``PATH``.
+        fs: ``xfs``, ``ext4``, ``f2fs``, mounted at /mnt/test, or ``none`` for a bare device.
+        device: name in the device table.
+        settings: kernel files and what to write to them, between mkfs and mount; a bare name is a file of
+            the test devices' folders under /sys/class/bdi.
+        timeout_s: seconds from the start of the boot until the guest must be off.
+        mem_mib: the guest's memory in MiB, the devices' blocks included.
+        cpus: the guest's CPUs, no more than the host has.
+        possible_cpus: CPUs that the kernel prepares for, which its limit of contexts follows; None: cpus.
+        results: host folder that is writable in the guest at /results, made if missing; the kernel's
+            console is kept there too, in console.txt. None: /results is guest memory.
+        stream: where the command's output goes as it comes.
+        device_count: 1, or 2 for a second, identical device at /mnt/test2.
+        device_size_mib: size of each device in MiB; None: as the device table says.
+        mkfs: further arguments of the filesystem's mkfs.
+        mount_options: of the filesystem's own, separated by commas.
+        memory: descriptor of a file to take the guest's memory from, see
+            :func:`lab.machine.guest_memory.filled`; None: the kernel makes one of its own.
+
+    Raises:
+        GuestError: the kernel printed a report (oops, WARN, lockdep, ...), the time was up, the guest ended
+            early, or what was written could not be written back.
+        LabError: an argument cannot be met, or the guest could not be set up as asked.
+    """
+    if not command:
+        raise LabError("no command for the guest: expected a program and its arguments")
+    if not timeout_s > 0:
+        raise LabError(f"a guest's time of {timeout_s:g} s: expected more than 0")
+    check_kernel(kernel)
+    plan, arguments = _plan(
+        fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
+    )
+    arguments.append(f"ncpus={possible_cpus or cpus}")
+    if memory is None:
+        host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
+    plan |= {"command": command, "settings": list((settings or {}).items())}
+    plan |= {"results": _results_folder(results), "terminal": None}
+    plan |= {"mkfs": list(mkfs), "mount_options": mount_options}
+    with host_idle.awake(), Guest(on_output=_writer(stream)) as guest:
+        guest.start(kernel, plan, arguments, memory)
+        guest.follow(timeout_s)
+    if results is not None:
+        (results / "console.txt").write_bytes(guest.console)
+    return judge(guest, timeout_s)
+
+
+def shell(
+    kernel: Path,
+    *,
+    fs: str = "xfs",
+    device: str = "nolat",
+    settings: dict[str, str] | None = None,
+    mem_mib: int = 2048,
+    cpus: int = 2,
+    results: Path | None = None,
+    device_count: int = 1,
+    device_size_mib: int | None = None,
+) -> GuestResult:
+    """Give the caller's ``$SHELL`` in a guest, on the caller's terminal.
+
+    As :func:`run`, without a time limit. A kernel report does not end the shell: the kernel's lines appear
+    on the terminal, and the error is raised when the shell is left.
+
+    Args:
+        kernel: path of an ``ARCH=um`` kernel.
+        fs: as for run.
+        device: as for run.
+        settings: as for run.
+        mem_mib: as for run.
+        cpus: as for run.
+        results: as for run.
+        device_count: as for run.
+        device_size_mib: as for run.
+
+    Raises:
+        GuestError: as run does, at the end.
+        LabError: as run does, or standard input is not a terminal.
+    """
+    if not sys.stdin.isatty():
+        raise LabError("a shell in a guest needs a terminal as standard input: without one, run a command")
+    check_kernel(kernel)
+    plan, arguments = _plan(
+        fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
+    )
+    arguments.append(f"ncpus={cpus}")
+    host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
+    keyboard = sys.stdin.fileno()
+    columns, rows = os.get_terminal_size(keyboard)
+    plan |= {
+        "command": [os.environ.get("SHELL", "/bin/sh")],
+        "settings": list((settings or {}).items()),
+        "results": _results_folder(results),
+        "terminal": [rows, columns],
+        "mkfs": [],
+        "mount_options": "",
+    }
+    show = _writer(sys.stdout)
+    ours, theirs = pty.openpty()
+    guest = Guest(on_output=show, terminal=(ours, theirs), stop_at_report=False)
+
+    def show_console(data: bytes) -> None:
+        if guest.step == "running the command":
+            show(data.replace(b"\n", b"\r\n"))
+
+    guest.on_console = show_console
+    with _raw_terminal(keyboard, ours), guest:
+        guest.start(kernel, plan, arguments)
+        guest.follow(math.inf, keyboard)
+    if results is not None:
+        (results / "console.txt").write_bytes(guest.console)
+    return judge(guest, math.inf)
+
+
+def _plan(
+    *, fs: str, device: str, count: int, size_mib: int | None, mem_mib: int, cpus: int
+) -> tuple[dict[str, object], list[str]]:
+    """Check what shall be made; return agent's plan, kernel arguments."""
+    if fs not in FILESYSTEMS:
+        raise unknown_name("filesystem", fs, FILESYSTEMS)
+    if not 1 <= count <= MAX_DEVICES:
+        raise LabError(f"{count} test devices: expected 1 or {MAX_DEVICES}")
+    model = devices.load(device)
+    size = model.size_mib if size_mib is None else size_mib
+    if size < 1:
+        raise LabError(f"a test device of {size} MiB: expected 1 MiB or more")
+    need = count * size + GUEST_BASE_MIB
+    if need > mem_mib:
+        raise LabError(
+            f"{count} x {size} MiB of device {device!r} do not fit into {mem_mib} MiB of guest memory: "
+            f"expected at least {need} MiB; give the guest more memory or ask for smaller devices"
+        )
+    cores = len(os.sched_getaffinity(0))
+    if not 1 <= cpus <= cores:
+        raise LabError(f"{cpus} guest CPUs: expected 1 to {cores}, the cores of this host; ask for fewer")
+    path = dict.fromkeys([*os.environ.get("PATH", "").split(":"), *_SYSTEM_PATH])
+    env = {name: os.environ[name] for name in _KEPT_ENV if name in os.environ}
+    env["PATH"] = ":".join(folder for folder in path if folder)
+    plan: dict[str, object] = {
+        "devices": [item.model_dump() for item in model.plan(count, size)],
+        "fs": fs,
+        "env": env,
+    }
+    machine = [*_NO_OTHER_DEVICES, f"mem={mem_mib}M", f"maxcpus={cpus}"]
+    return plan, machine + model.kernel_arguments(count, size)
+
+
+def _results_folder(results: Path | None) -> str | None:
+    """Make the results folder; return its absolute path."""
+    if results is None:
+        return None
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"results folder {results}: {error.strerror}; expected a writable folder") from None
+    return str(results.resolve())
+
+
+def judge(guest: Guest, timeout_s: float) -> GuestResult:
+    """Return the result of a guest that is gone.
+
+    Args:
+        guest: the guest.
+        timeout_s: the time it had, for the message.
+
+    Raises:
+        GuestError: it did not end as it should; the message holds the kernel's own lines.
+        LabError: it could not be set up as asked.
+    """
+    text = guest.console.decode(errors="replace").replace("\r\n", "\n")
+    found = console.findings(text)
+    if found:
+        first = found[0]
+        more = f" (and {len(found) - 1} more after it)" if len(found) > 1 else ""
+        lines = "\n".join(first.lines)
+        raise GuestError(f"the guest kernel reported: {first.kind}{more}, while {guest.step}:\n{lines}")
+    if guest.timed_out:
+        raise GuestError(
+            f"the guest's time was up after {timeout_s:g} s, while {guest.step}; it was killed; "
+            f"the kernel's last lines:\n{console.tail(text)}"
+        )
+    if guest.error is not None:
+        if guest.status is None:
+            raise LabError(guest.error)
+        raise GuestError(f"{guest.error}; the kernel's last lines:\n{console.tail(text)}")
+    if guest.status is None or not guest.done:
+        raise GuestError(
+            f"the guest ended early, while {guest.step} (exit status {guest.exit_status}); "
+            f"the kernel's last lines:\n{console.tail(text)}"
+        )
+    return GuestResult(guest.status, text, guest.seconds, guest.output.decode(errors="replace"))
+
+
+def _writer(stream: TextIO | None) -> Callable[[bytes], None]:
+    """Return a function that passes output on to ``stream`` at once, as bytes where it can take them."""
+    if stream is None:
+        return lambda data: None
+    raw = getattr(stream, "buffer", None)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    stream.flush()
+
+    def write(data: bytes) -> None:
+        if raw is not None:
+            raw.write(data)
+        else:
+            stream.write(decoder.decode(data))
+        stream.flush()
+
+    return write
+
+
+@contextlib.contextmanager
+def _raw_terminal(keyboard: int, guest_terminal: int) -> Iterator[None]:
+    """Pass every key on to the guest, and the terminal's size, and put the terminal back at the end."""
+
+    def resize(*_: object) -> None:
+        columns, rows = os.get_terminal_size(keyboard)
+        fcntl.ioctl(guest_terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    before = termios.tcgetattr(keyboard)
+    before_resize = signal.signal(signal.SIGWINCH, resize)
+    try:
+        resize()
+        # What was typed ahead is kept.
+        tty.setraw(keyboard, termios.TCSADRAIN)
+        yield
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGWINCH, before_resize)

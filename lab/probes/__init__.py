@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Single questions with a measurement of their own."""

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Published numbers against a result. Pure functions: cells in, comparisons out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel
+
+from lab.experiment.measure import Spread, significant
+from lab.experiment.published import Affinity, Bar, Kind, Layout, Pick, Published
+from lab.experiment.scenario import Scenario
+from lab.experiment.setting import Setting
+from lab.result.report import NOISE
+from lab.result.results import Cell
+
+UNITS = {"throughput": "MiB/s", "seconds": "s", "latency": "us", "extents": "extents"}
+
+
+class Gain(BaseModel):
+    """A base, what came of it, and the ratio: above 1 is better, except with extents, where it is more."""
+
+    base: float
+    new: float
+    ratio: float
+    setting: str | None = None
+
+
+class Point(BaseModel):
+    """The ratio to the base at one number of contexts; None where it was not published, or not measured."""
+
+    contexts: int
+    published: float | None
+    measured: float | None
+
+
+class Curve(BaseModel):
+    """The shape over contexts of one affinity (None: the kernel's own default) on one layout."""
+
+    affinity: Affinity | None
+    layout: Layout
+    points: list[Point]
+
+
+class Comparison(BaseModel):
+    """One published claim beside what was measured for it on one device, at one dirty limit.
+
+    ``measured`` is at the best number of contexts, for extents at the worst; at the published one where there
+    is one only. It is None where the result lacks a cell for it.
+    """
+
+    id: str
+    claim: str
+    scenario: str
+    device: str
+    fs: str
+    dirty_limit_mib: int
+    kind: Kind
+    unit: str
+    published: Gain
+    measured_unit: str
+    measured: Gain | None
+    verdict: str
+    curves: list[Curve]
+
+
+class Cleared(BaseModel):
+    """A bar beside what was measured; ``met`` is None where the result lacks a cell for it."""
+
+    claim: str
+    scenario: str
+    device: str
+    fs: str
+    dirty_limit_mib: int
+    kind: Kind
+    at_least: float | None
+    at_most: float | None
+    measured: float | None
+    settings: str
+    met: bool | None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What the cells that are compared with each other have in common."""
+
+    device: str
+    fs: str
+    limit: int
+    cells: list[Cell]
+
+
+def compare_cells(chosen: Scenario, cells: Sequence[Cell]) -> list[Comparison]:
+    """Put every published number of a scenario beside the cells of its result."""
+    return [
+        _comparison(chosen.name, row, place)
+        for row in chosen.published
+        for place in _places(cells)
+        if place.fs == row.fs
+    ]
+
+
+def clear(chosen: Scenario, cells: Sequence[Cell]) -> list[Cleared]:
+    """Hold every bar of a scenario against the cells of its result."""
+    return [_cleared(chosen.name, bar, place) for bar in chosen.bars for place in _places(cells)]
+
+
+def figure(cell: Cell, kind: Kind) -> Spread | None:
+    """Return the figure of a cell that a kind of claim is about."""
+    return {
+        "throughput": cell.mib_s,
+        "seconds": cell.seconds,
+        "latency": cell.latency_mean_us,
+        "extents": cell.extents,
+    }[kind]
+
+
+def gain(kind: Kind, base: float, new: float) -> float | None:
+    """Return how many times better ``new`` is than ``base``; for extents how many times more.
+
+    Seconds and latencies are turned around, so that above 1 is a gain. None for a base or figure of 0.
+    """
+    above, below = (base, new) if kind in ("seconds", "latency") else (new, base)
+    return significant(above / below) if below else None
+
+
+def _places(cells: Iterable[Cell]) -> list[_Place]:
+    found: dict[tuple[str, str, int], list[Cell]] = {}
+    for cell in cells:
+        if cell.dirty_limit_mib is not None and cell.variant in ("stock", "parallel"):
+            found.setdefault((cell.device, cell.fs, cell.dirty_limit_mib), []).append(cell)
+    return [_Place(*key, cells=of) for key, of in found.items()]
+
+
+def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
+    base = _pick(place, row.kind, Pick(variant="parallel" if row.contexts else "stock", layout=row.layout))
+    contexts: int | Literal["best", "worst"] = "worst" if row.kind == "extents" else "best"
+    if len(row.contexts) == 1:
+        contexts = row.contexts[0]
+    wanted = Pick(
+        contexts=contexts,
+        affinity=row.affinity,
+        ag_mode=row.ag_mode,
+        layout=row.layout,
+        placement=row.placement,
+    )
+    new = _pick(place, row.kind, wanted)
+    published = _published_gain(row)
+    measured = _measured_gain(row.kind, base, new)
+    return Comparison(
+        id=row.id,
+        claim=row.claim,
+        scenario=scenario,
+        device=place.device,
+        fs=row.fs,
+        dirty_limit_mib=place.limit,
+        kind=row.kind,
+        unit=row.unit,
+        published=published,
+        measured_unit=UNITS[row.kind],
+        measured=measured,
+        verdict=_verdict(row.kind, published.ratio, measured),
+        curves=_curves(row, place, base),
+    )
+
+
+def _published_gain(row: Published) -> Gain:
+    new = min(row.values) if row.kind in ("seconds", "latency") else max(row.values)
+    setting = None
+    if row.contexts:
+        contexts = row.contexts[row.values.index(new)]
+        ours = Setting(variant="parallel", contexts=contexts, affinity=row.affinity, layout=row.layout)
+        setting = ours.label
+    ratio = gain(row.kind, row.base, new)
+    assert ratio is not None  # the scenario has no 0 in it
+    return Gain(base=row.base, new=new, ratio=ratio, setting=setting)
+
+
+def _measured_gain(kind: Kind, base: Cell | None, new: Cell | None) -> Gain | None:
+    before, after = _median(kind, base), _median(kind, new)
+    if new is None or before is None or after is None:
+        return None
+    ratio = gain(kind, before, after)
+    if ratio is None:
+        return None
+    return Gain(base=before, new=after, ratio=ratio, setting=new.label)
+
+
+def _median(kind: Kind, cell: Cell | None) -> float | None:
+    found = figure(cell, kind) if cell else None
+    return found.median if found else None
+
+
+def _verdict(kind: Kind, published: float, measured: Gain | None) -> str:
+    if measured is None:
+        return "not measured"
+    if kind == "extents":
+        return "no more than stock" if measured.ratio <= 1 else "more than stock"
+    if measured.ratio < 1 - NOISE:
+        return "a loss"
+    if measured.ratio <= 1 + NOISE:
+        return "no gain"
+    return "as published or better" if measured.ratio >= published else "a smaller gain"
+
+
+def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
+    """Return the curve of every affinity and layout that was measured.
+
+    Published numbers go to the one that the row is about.
+    """
+    told = dict(zip(row.contexts, row.values, strict=True)) if row.contexts else {}
+    parallel = [
+        cell
+        for cell in place.cells
+        if cell.variant == "parallel" and cell.ag_mode == row.ag_mode and cell.placement == row.placement
+    ]
+    # One context has nothing to choose: its cell belongs to every affinity.
+    affinities = {cell.affinity: None for cell in parallel if cell.contexts != 1} or {None: None}
+    curves = []
+    for layout in dict.fromkeys(cell.layout for cell in parallel):
+        for affinity in affinities:
+            found = {
+                cell.contexts or 0: cell
+                for cell in parallel
+                if cell.layout == layout and (cell.affinity == affinity or cell.contexts == 1)
+            }
+            own = told if affinity == row.affinity and layout == row.layout else {}
+            points = []
+            for contexts in sorted({*found, *own}):
+                measured = _measured_gain(row.kind, base, found.get(contexts))
+                points.append(
+                    Point(
+                        contexts=contexts,
+                        published=gain(row.kind, row.base, own[contexts]) if contexts in own else None,
+                        measured=measured.ratio if measured else None,
+                    )
+                )
+            curves.append(Curve(affinity=affinity, layout=layout, points=points))
+    return curves
+
+
+def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
+    cell, of = _pick(place, bar.kind, bar.cell), _pick(place, bar.kind, bar.of)
+    above, below = _median(bar.kind, cell), _median(bar.kind, of)
+    ratio = significant(above / below) if above is not None and below else None
+    met = None
+    if ratio is not None:
+        met = (bar.at_least is None or ratio >= bar.at_least) and (
+            bar.at_most is None or ratio <= bar.at_most
+        )
+    return Cleared(
+        claim=bar.claim,
+        scenario=scenario,
+        device=place.device,
+        fs=place.fs,
+        dirty_limit_mib=place.limit,
+        kind=bar.kind,
+        at_least=bar.at_least,
+        at_most=bar.at_most,
+        measured=ratio,
+        settings=f"{_name(cell)} / {_name(of)}",
+        met=met,
+    )
+
+
+def _name(cell: Cell | None) -> str:
+    return cell.label if cell else "not measured"
+
+
+def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
+    """Return the cell that is meant; None where there is none with a figure."""
+    found = [
+        (value.median, cell)
+        for cell in place.cells
+        if cell.variant == pick.variant
+        and cell.layout == pick.layout
+        and (pick.contexts in ("best", "worst") or cell.contexts == pick.contexts)
+        and (cell.affinity == pick.affinity or cell.contexts == 1)
+        and (cell.workers == pick.workers or cell.variant == "stock")
+        and (cell.ag_mode == pick.ag_mode or cell.variant == "stock")
+        and (cell.placement == pick.placement or cell.variant == "stock")
+        and (value := figure(cell, kind)) is not None
+    ]
+    if not found:
+        return None
+    largest = (pick.contexts == "worst") != (kind == "throughput")
+    choose = max if largest else min
+    return choose(found, key=lambda one: one[0])[1]

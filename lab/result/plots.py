@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Draw a result: throughput with its bounds, dirty pages over time, write latency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from lab.experiment.measure import MIB, Spread
+from lab.result.report import in_order
+from lab.result.results import Cell, read_raw
+
+STOCK_COLOUR = "#8a8f98"
+# Light to dark with the number of contexts: told apart without colour vision too.
+CONTEXT_COLOURS = matplotlib.colormaps["Blues"]
+LIGHTEST, DARKEST = 0.4, 1.0
+BOUND_STYLES = {"two_bdi": ("#d94801", "-"), "direct": ("#31a354", "--")}
+DPI = 120
+
+
+def draw(folder: Path, cells: list[Cell]) -> list[Path]:
+    """Write the plots of every device of a result into its folder and return their paths."""
+    made: list[Path] = []
+    for device in dict.fromkeys(cell.device for cell in cells):
+        shown = [cell for cell in in_order(cells) if cell.device == device]
+        for name, figure in (
+            ("throughput", throughput(device, shown)),
+            ("dirty", dirty(device, shown, folder)),
+            ("latency", latency(device, shown)),
+        ):
+            path = folder / f"{name}-{device}.png"
+            figure.savefig(path, dpi=DPI)
+            plt.close(figure)
+            made.append(path)
+    return made
+
+
+def throughput(device: str, cells: list[Cell]) -> Figure:
+    """Bars of MiB/s at the device by filesystem, limit and setting; bounds as lines across a group."""
+    figure, axes = plt.subplots(figsize=(10, 4.8), layout="constrained")
+    ranges = _groups_of(axes, cells, _bar, [cell.mib_s for cell in cells])
+    for (fs, limit), (left, right) in ranges.items():
+        for cell in cells:
+            if cell.fs == fs and cell.variant in BOUND_STYLES and cell.dirty_limit_mib in (limit, None):
+                colour, style = BOUND_STYLES[cell.variant]
+                axes.hlines(
+                    cell.mib_s.median, left, right, color=colour, linestyle=style, linewidth=2,
+                    label=f"{cell.label} (bound)",
+                )  # fmt: skip
+    axes.set_ylabel("MiB/s at the device")
+    axes.set_title(f"Writeback throughput, device {device} (median; whiskers: min to max)")
+    _legend(figure, axes)
+    return figure
+
+
+def latency(device: str, cells: list[Cell]) -> Figure:
+    """Points of the 99th percentile of fio's write latency, on a logarithmic scale."""
+    figure, axes = plt.subplots(figsize=(10, 4.8), layout="constrained")
+    axes.set_yscale("log")
+    _groups_of(axes, cells, _point, [cell.latency_p99_us for cell in cells])
+    axes.set_ylabel("write latency, 99th percentile (µs)")
+    axes.set_title(f"Write latency, device {device} (median; whiskers: min to max)")
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.yaxis.set_minor_formatter(StrMethodFormatter(""))
+    low, high = axes.get_ylim()
+    # Whole decades, so that there are labels.
+    axes.set_ylim(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))
+    _legend(figure, axes)
+    return figure
+
+
+def dirty(device: str, cells: list[Cell], folder: Path) -> Figure:
+    """Dirty pages over the time of one run, stock against parallel: a panel per filesystem and limit."""
+    shown = [cell for cell in cells if cell.variant in ("stock", "parallel")]
+    groups = _groups(shown)
+    filesystems = list(dict.fromkeys(fs for fs, _ in groups))
+    limits = list(dict.fromkeys(limit for _, limit in groups))
+    figure, grid = plt.subplots(
+        len(limits), len(filesystems), squeeze=False, sharex="row", sharey="row", layout="constrained",
+        figsize=(max(3.6 * len(filesystems), 6), 0.8 + 2.6 * len(limits)),
+    )  # fmt: skip
+    for line, limit in enumerate(limits):
+        for column, fs in enumerate(filesystems):
+            axes = grid[line][column]
+            for cell in groups.get((fs, limit), []):
+                times, mib = dirty_series(folder / cell.raw[0])
+                axes.plot(
+                    times,
+                    mib,
+                    color=_colour(cell, shown),
+                    linewidth=1.8,
+                    label=cell.label,
+                )
+            axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
+            axes.axhline(limit or 0, color="#bbbbbb", linewidth=1, linestyle=":")
+            axes.set_ylim(bottom=0)
+            axes.grid(alpha=0.3)
+            if line == len(limits) - 1:
+                axes.set_xlabel("s")
+            if column == 0:
+                axes.set_ylabel("dirty + writeback, MiB")
+    figure.suptitle(f"Dirty pages in the first round, device {device}")
+    _legend(figure, grid[0][0])
+    return figure
+
+
+def shape(title: str, curves: dict[str, list[tuple[int, float]]]) -> Figure:
+    """Throughput by number of contexts as multiples of one base, a line per curve; dashed ones are published.
+
+    Args:
+        title: what is shown.
+        curves: label -> points of number of contexts and ratio; a label that starts with ``published`` makes
+            a dashed line.
+    """
+    figure, axes = plt.subplots(figsize=(7, 4.8), layout="constrained")
+    for label, points in curves.items():
+        published = label.startswith("published")
+        axes.plot(
+            [contexts for contexts, _ in points],
+            [ratio for _, ratio in points],
+            linestyle="--" if published else "-",
+            color=STOCK_COLOUR if published else None,
+            marker="o",
+            label=label,
+        )
+    axes.set_xlabel("contexts")
+    axes.set_ylabel("multiple of one context")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    axes.set_title(title)
+    _legend(figure, axes)
+    return figure
+
+
+def dirty_series(fio_json: Path) -> tuple[list[float], list[float]]:
+    """Return seconds and MiB of dirty and writeback pages while fio ran, for the run with that fio output."""
+    raw = read_raw(fio_json.parent)
+    run = next(run for run in raw.runs if run.fio_json == fio_json.name)
+    inside = [sample for sample in run.samples if sample.t <= run.fio_s]
+    return [sample.t for sample in inside], [
+        (sample.dirty + sample.writeback) * raw.page_bytes / MIB for sample in inside
+    ]
+
+
+def _bar(axes: Axes, place: float, value: Spread, colour: str, label: str) -> None:
+    axes.bar(
+        place, value.median, width=0.9, color=colour, label=label,
+        yerr=_whiskers(value), capsize=3, error_kw={"elinewidth": 1},
+    )  # fmt: skip
+
+
+def _point(axes: Axes, place: float, value: Spread, colour: str, label: str) -> None:
+    axes.errorbar(
+        place,
+        value.median,
+        yerr=_whiskers(value),
+        fmt="o",
+        markersize=9,
+        capsize=3,
+        color=colour,
+        label=label,
+    )
+
+
+def _whiskers(value: Spread) -> list[list[float]] | None:
+    if value.max == value.min:
+        return None
+    return [[value.median - value.min], [value.max - value.median]]
+
+
+def _groups_of(
+    axes: Axes,
+    cells: list[Cell],
+    draw_one: Callable[[Axes, float, Spread, str, str], None],
+    values: list[Spread | None],
+) -> dict[tuple[str, int | None], tuple[float, float]]:
+    """Draw one group of marks per filesystem and limit; return the span of each group."""
+    spans: dict[tuple[str, int | None], tuple[float, float]] = {}
+    by_cell = {id(cell): value for cell, value in zip(cells, values, strict=True)}
+    shown = [cell for cell in cells if cell.variant in ("stock", "parallel")]
+    place = 0.0
+    ticks: list[float] = []
+    for key, group in _groups(shown).items():
+        first = place
+        for cell in group:
+            value = by_cell[id(cell)]
+            if value is not None:
+                draw_one(axes, place, value, _colour(cell, shown), cell.label)
+            place += 1
+        spans[key] = (first - 0.5, place - 0.5)
+        ticks.append((first + place - 1) / 2)
+        place += 1
+    axes.set_xticks(ticks, [f"{fs}\n{limit} MiB" for fs, limit in spans])
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    return spans
+
+
+def _groups(cells: Iterable[Cell]) -> dict[tuple[str, int | None], list[Cell]]:
+    found: dict[tuple[str, int | None], list[Cell]] = {}
+    for cell in cells:
+        found.setdefault((cell.fs, cell.dirty_limit_mib), []).append(cell)
+    return found
+
+
+def _colour(cell: Cell, shown: list[Cell]) -> str:
+    if cell.variant == "stock":
+        return STOCK_COLOUR
+    names = list(dict.fromkeys(one.label for one in shown if one.variant == "parallel"))
+    share = (names.index(cell.label) + 1) / len(names)
+    return to_hex(CONTEXT_COLOURS(LIGHTEST + share * (DARKEST - LIGHTEST)))
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=len(found),
+        frameon=False,
+        fontsize=9,
+    )

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Show a result: the table in the terminal, the same as markdown, and one verdict a filesystem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import get_args
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from lab.experiment.measure import Spread
+from lab.experiment.published import AgMode
+from lab.result.results import Cell
+
+AG_MODES = get_args(AgMode)
+# Wide enough for the table where there is no terminal to ask.
+PLAIN_WIDTH = 140
+WIDEST = 1000
+COLUMNS = (
+    "fs",
+    "dirty limit",
+    "setting",
+    "MiB/s",
+    "min..max",
+    "x stock",
+    "x two BDIs",
+    "x direct",
+    "mean µs",
+    "p99 µs",
+    "CPU s/GiB",
+    "sync s",
+    "extents",
+)
+LEFT_COLUMNS = 3
+# Left out in this order where the terminal is too narrow; table.md has them all.
+DISPENSABLE = ("mean µs", "min..max", "CPU s/GiB", "sync s", "extents", "x direct")
+WHOLE_RUN_MARK = "*"
+WHOLE_RUN_NOTE = "* a short job: measured over the whole run, final sync included"
+GROWING_MARK = "^"
+GROWING_NOTE = (
+    "^ dirty pages still grew, by more than a tenth of the limit: writers were not yet held at it, and later "
+    "the flusher may have more of the CPUs (a longer ramp_s tells)"
+)
+GROWING = 0.1
+# A gain below this is within what two rounds of the same kernel differ by (shared/rig.md: about 10%).
+NOISE = 0.05
+
+
+def terminal() -> Console:
+    """Return a console for standard output, wide enough for the table where it is not a terminal."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=PLAIN_WIDTH)
+
+
+def in_order(cells: Iterable[Cell]) -> list[Cell]:
+    """Sort cells for reading: device and filesystem as measured, limit, layout, stock, contexts, bounds."""
+    listed = list(cells)
+    devices = list(dict.fromkeys(cell.device for cell in listed))
+    filesystems = list(dict.fromkeys(cell.fs for cell in listed))
+    rank = {"stock": 0, "parallel": 1, "two_bdi": 2, "direct": 3}
+    return sorted(
+        listed,
+        key=lambda cell: (
+            devices.index(cell.device),
+            filesystems.index(cell.fs),
+            cell.dirty_limit_mib is None,
+            cell.dirty_limit_mib or 0,
+            cell.layout,
+            rank[cell.variant],
+            cell.affinity or "",
+            cell.contexts or 0,
+            cell.workers or 0,
+            AG_MODES.index(cell.ag_mode) if cell.ag_mode else 0,
+            cell.placement or "",
+        ),
+    )
+
+
+def row(cell: Cell) -> list[str]:
+    """Return the texts of one row, in the order of ``COLUMNS``."""
+    return [
+        cell.fs,
+        f"{cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else "-",
+        cell.label + _mark(cell),
+        f"{cell.mib_s.median:.0f}",
+        f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
+        _ratio(cell.ratio_to_stock),
+        _ratio(cell.ratio_to_two_bdi),
+        _ratio(cell.ratio_to_direct),
+        _median(cell.latency_mean_us, ".0f"),
+        _median(cell.latency_p99_us, ".0f"),
+        _median(cell.flusher_cpu_s_per_gib, ".2f"),
+        _median(cell.sync_s, ".2f"),
+        _median(cell.extents, ".0f"),
+    ]
+
+
+def _mark(cell: Cell) -> str:
+    if not cell.steady:
+        return WHOLE_RUN_MARK
+    grew, limit = cell.dirty_growth_mib, cell.dirty_limit_mib
+    return GROWING_MARK if grew and limit and grew.median > GROWING * limit else ""
+
+
+def table(cells: list[Cell], device: str, without: Sequence[str] = ()) -> Table:
+    """Make the terminal table of one device, with a gap between filesystems and limits.
+
+    Args:
+        cells: the result.
+        device: the device whose cells are shown.
+        without: columns to leave out.
+    """
+    shown = [cell for cell in in_order(cells) if cell.device == device]
+    runs = max(cell.runs for cell in shown)
+    made = Table(
+        title=f"device {device}: MiB/s at the device, median of {runs}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    kept = [number for number, name in enumerate(COLUMNS) if name not in without]
+    for number in kept:
+        made.add_column(COLUMNS[number], justify="left" if number < LEFT_COLUMNS else "right", no_wrap=True)
+    for cell, after in zip(shown, [*shown[1:], None], strict=True):
+        ends = after is None or (after.fs, after.dirty_limit_mib) != (cell.fs, cell.dirty_limit_mib)
+        texts = row(cell)
+        style = "bold" if cell in best(shown) else None
+        made.add_row(*(texts[number] for number in kept), end_section=ends, style=style)
+    return made
+
+
+def best(cells: Iterable[Cell]) -> list[Cell]:
+    """Return, for each device, filesystem, limit and layout, the contexts with the highest median."""
+    found: dict[tuple[str, str, int | None, str], Cell] = {}
+    for cell in cells:
+        key = (cell.device, cell.fs, cell.dirty_limit_mib, cell.layout)
+        if cell.variant == "parallel" and (key not in found or cell.mib_s.median > found[key].mib_s.median):
+            found[key] = cell
+    return list(found.values())
+
+
+def verdicts(cells: list[Cell]) -> list[str]:
+    """Say in one sentence per device and filesystem what contexts are worth, at each dirty limit."""
+    parts: dict[tuple[str, str], list[str]] = {}
+    for cell in best(in_order(cells)):
+        part = f"at {cell.dirty_limit_mib} MiB "
+        name = cell.label
+        if cell.ratio_to_stock is None:
+            part += f"best at {name}"
+        elif cell.ratio_to_stock < 1 - NOISE:
+            part += f"no gain: at best {cell.ratio_to_stock:.2f}x stock, with {name}"
+        elif cell.ratio_to_stock <= 1 + NOISE:
+            part += f"as stock within the noise ({cell.ratio_to_stock:.2f}x, {name})"
+        else:
+            part += f"best at {name}, {cell.ratio_to_stock:.2f}x stock"
+        if cell.ratio_to_two_bdi is not None:
+            part += f" and {cell.ratio_to_two_bdi:.2f} of two BDIs"
+        parts.setdefault((cell.device, cell.fs), []).append(part)
+    return [f"{fs} on {device}: {'; '.join(said)}." for (device, fs), said in parts.items()]
+
+
+def remarks(cells: list[Cell], notes: list[str]) -> list[str]:
+    """Return what goes below the table: verdicts, what the marks mean, and the notes of the run."""
+    seen = {_mark(cell) for cell in cells}
+    marks = {WHOLE_RUN_MARK: WHOLE_RUN_NOTE, GROWING_MARK: GROWING_NOTE}
+    return [*verdicts(cells), *(said for mark, said in marks.items() if mark in seen), *notes]
+
+
+def markdown(cells: list[Cell], notes: list[str]) -> str:
+    """Return the tables, verdicts and notes as markdown."""
+    lines: list[str] = []
+    for device in dict.fromkeys(cell.device for cell in cells):
+        shown = [cell for cell in in_order(cells) if cell.device == device]
+        lines += [
+            f"Device `{device}`, MiB/s at the device, median of {max(cell.runs for cell in shown)}:",
+            "",
+        ]
+        lines.append(f"| {' | '.join(COLUMNS)} |")
+        lines.append(f"|{'---|' * LEFT_COLUMNS}{'---:|' * (len(COLUMNS) - LEFT_COLUMNS)}")
+        lines += [f"| {' | '.join(row(cell))} |" for cell in shown]
+        lines.append("")
+    lines += [f"- {said}" for said in remarks(cells, notes)]
+    return "\n".join(lines) + "\n"
+
+
+def show(console: Console, cells: list[Cell], notes: list[str], folder: Path) -> None:
+    """Print tables, verdicts and notes, and where everything is."""
+    for device in dict.fromkeys(cell.device for cell in cells):
+        console.print(_fitting_table(console, cells, device))
+    for said in remarks(cells, notes):
+        console.print(said, markup=False, highlight=False)
+    console.print(
+        f"\nresults: {folder} (also {folder.parent / 'latest'})",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    for name in (
+        "summary.json",
+        "meta.json",
+        "table.md",
+        *sorted(path.name for path in folder.glob("*.png")),
+    ):
+        console.print(f"  {name}", markup=False, highlight=False)
+
+
+def _fitting_table(console: Console, cells: list[Cell], device: str) -> Table:
+    """Make the table with as many columns as the console has room for."""
+    for dropped in range(len(DISPENSABLE) + 1):
+        made = table(cells, device, DISPENSABLE[:dropped])
+        if console.measure(made, options=console.options.update(width=WIDEST)).maximum <= console.width:
+            break
+    return made
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _median(value: Spread | None, form: str) -> str:
+    return "-" if value is None else format(value.median, form)

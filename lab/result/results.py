@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results on disk: results/<time>/ with summary.json (cells), meta.json and the raw data; results/latest."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from lab.experiment.measure import Figures, Raw, Spread, ratio, spread
+from lab.experiment.published import Variant
+from lab.experiment.setting import Setting
+from lab.util.paths import REPO
+
+RESULTS = REPO / "results"
+
+
+class Key(Setting, frozen=True):
+    """What tells one cell from another within a result.
+
+    ``dirty_limit_mib`` is None for direct I/O.
+    """
+
+    device: str
+    fs: str
+    dirty_limit_mib: int | None
+
+
+class Cell(Key, frozen=True):
+    """One row of the result: one setting, all its repetitions.
+
+    ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
+    stock itself. Ratios are of medians in the same result; their spreads are of the ratios round by round. A
+    figure that could not be had is None. docs/results.md explains each.
+    """
+
+    scenario: str
+    kernel: Literal["stock", "parallel"]
+    runs: int
+    steady: bool
+    mib_s: Spread
+    ratio_to_stock: float | None = None
+    ratio_to_stock_spread: Spread | None = None
+    ratio_to_two_bdi: float | None = None
+    ratio_to_two_bdi_spread: Spread | None = None
+    ratio_to_direct: float | None = None
+    ratio_to_direct_spread: Spread | None = None
+    flusher_cpu_s_per_gib: Spread | None
+    kworker_cpu_s_per_gib: Spread | None
+    latency_mean_us: Spread | None
+    latency_p99_us: Spread | None
+    slowest_job_mib_s: Spread | None = None
+    dirty_mib: Spread | None
+    dirty_max_mib: Spread | None = None
+    dirty_growth_mib: Spread | None = None
+    writeback_mib: Spread | None
+    sync_s: Spread | None
+    seconds: Spread | None = None
+    extents: Spread | None
+    extents_before: Spread | None
+    raw: list[str]
+
+
+class Measured(BaseModel):
+    """The figures of one run, with the round that it belongs to and the folder of its raw data."""
+
+    key: Key
+    round: int
+    raw: str
+    figures: Figures
+
+
+def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
+    """Gather runs into cells, in order of appearance, and compare each with stock and the bounds."""
+    grouped: dict[Key, dict[int, Measured]] = {}
+    for one in measured:
+        grouped.setdefault(one.key, {})[one.round] = one
+    rounds = sorted({one.round for one in measured})
+    rates = {
+        key: [runs[n].figures.mib_s if n in runs else None for n in rounds] for key, runs in grouped.items()
+    }
+    return [_cell(scenario, key, list(runs.values()), rates) for key, runs in grouped.items()]
+
+
+def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[float | None]]) -> Cell:
+    def base(variant: Variant, contexts: int | None) -> list[float | None]:
+        as_usual = Key(
+            variant=variant,
+            contexts=contexts,
+            layout=key.layout,
+            device=key.device,
+            fs=key.fs,
+            dirty_limit_mib=None if variant == "direct" else key.dirty_limit_mib,
+        )
+        return rates.get(as_usual, [])
+
+    rate = spread(rates[key])
+    assert rate is not None  # a run without a rate has raised already
+    to_stock = ratio(rates[key], base("stock", 1))
+    to_two_bdi = ratio(rates[key], base("two_bdi", None))
+    to_direct = ratio(rates[key], base("direct", None))
+
+    def over(name: str) -> Spread | None:
+        return spread(getattr(run.figures, name) for run in runs)
+
+    return Cell(
+        **dict(key),
+        scenario=scenario,
+        kernel="parallel" if key.variant == "parallel" else "stock",
+        runs=len(runs),
+        steady=all(run.figures.steady for run in runs),
+        mib_s=rate,
+        ratio_to_stock=to_stock[0],
+        ratio_to_stock_spread=to_stock[1],
+        ratio_to_two_bdi=to_two_bdi[0],
+        ratio_to_two_bdi_spread=to_two_bdi[1],
+        ratio_to_direct=to_direct[0],
+        ratio_to_direct_spread=to_direct[1],
+        flusher_cpu_s_per_gib=over("flusher_cpu_s_per_gib"),
+        kworker_cpu_s_per_gib=over("kworker_cpu_s_per_gib"),
+        latency_mean_us=over("latency_mean_us"),
+        latency_p99_us=over("latency_p99_us"),
+        slowest_job_mib_s=over("slowest_job_mib_s"),
+        dirty_mib=over("dirty_mib"),
+        dirty_max_mib=over("dirty_max_mib"),
+        dirty_growth_mib=over("dirty_growth_mib"),
+        writeback_mib=over("writeback_mib"),
+        sync_s=over("sync_s"),
+        seconds=over("seconds"),
+        extents=over("extents"),
+        extents_before=over("extents_before"),
+        raw=[run.raw for run in runs],
+    )
+
+
+def create(root: Path = RESULTS) -> Path:
+    """Make the folder of a new result, named for this moment and marked incomplete until :func:`publish`."""
+    root.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    for suffix in ["", *(f"-{n}" for n in range(2, 100))]:
+        folder = root / f"{stamp}{suffix}.incomplete"
+        if not (root / f"{stamp}{suffix}").exists():
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                return folder
+    raise FileExistsError(f"{root}/{stamp}")
+
+
+def publish(folder: Path) -> Path:
+    """Drop the mark of an incomplete result and point ``latest`` at it, in one step each.
+
+    Returns:
+        The folder's final path.
+    """
+    final = folder.with_name(folder.name.removesuffix(".incomplete"))
+    folder.rename(final)
+    link = final.parent / f".latest-{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(final.name)
+    link.replace(final.parent / "latest")
+    return final
+
+
+def write(folder: Path, found: list[Cell], meta: dict[str, Any]) -> None:
+    """Write ``summary.json``, the list of cells, and ``meta.json``, what they were measured with."""
+    dumped = [cell.model_dump(mode="json") for cell in found]
+    (folder / "summary.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
+    (folder / "meta.json").write_text(json.dumps(meta, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> tuple[list[Cell], dict[str, Any]]:
+    """Read back what :func:`write` wrote."""
+    listed = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    meta: dict[str, Any] = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    return [Cell.model_validate(one) for one in listed], meta
+
+
+def read_raw(folder: Path) -> Raw:
+    """Read what guest/load.py left in a results folder."""
+    return Raw.model_validate_json((folder / "raw.json").read_text(encoding="utf-8"))
+
+
+def read_fio(path: Path) -> dict[str, Any]:
+    """Read fio's JSON; fio may put notes ahead of it."""
+    text = path.read_text(encoding="utf-8")
+    parsed: dict[str, Any] = json.loads(text[text.index("{") :])
+    return parsed

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a result says of the throttle: each cell of the parallel kernel against stock, as a Markdown table."""
+
+from __future__ import annotations
+
+from statistics import geometric_mean
+
+from lab.experiment.measure import Spread
+from lab.result.results import Cell
+from lab.util.errors import LabError
+
+# Asked of every cell, as ratios to stock, at least and at most: in the order of _figures().
+BARS: list[tuple[float | None, float | None]] = [
+    (1.0, None),  # throughput
+    (None, 1.1),  # 99th percentile of write latency
+    (0.8, None),  # slowest job
+    (None, 1.1),  # most dirty pages
+]
+
+
+def table(cells: list[Cell]) -> str:
+    """Return one line for each cell of the parallel kernel.
+
+    A ratio that misses what is asked is in italics, and bold where our best round against stock's worst
+    misses it, too.
+
+    Args:
+        cells: of one result.
+
+    Raises:
+        LabError: a cell has no stock cell to be compared with.
+    """
+    lines = [
+        "| fs | dirty limit | contexts | throughput | p99 latency | slowest job | most dirty |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for cell in cells:
+        if cell.variant != "parallel":
+            continue
+        stock = _stock(cell, cells)
+        compared = zip(_figures(cell), _figures(stock), BARS, strict=True)
+        shown = [_ratio(ours, theirs, *bar) for ours, theirs, bar in compared]
+        lines.append(
+            f"| {cell.fs} | {cell.dirty_limit_mib} MiB | {cell.contexts} | " + " | ".join(shown) + " |"
+        )
+    return "\n".join(lines)
+
+
+def means(cells: list[Cell]) -> str:
+    """Return the geometric means over the filesystems, a line for each dirty limit and number of contexts.
+
+    Args:
+        cells: of one result.
+
+    Raises:
+        LabError: a cell has no stock cell to be compared with.
+    """
+    lines = [
+        "| dirty limit | contexts | throughput | p99 latency | slowest job | most dirty |",
+        "|---:|---:|---:|---:|---:|---:|",
+    ]
+    ours = [cell for cell in cells if cell.variant == "parallel"]
+    for limit, contexts in sorted({(cell.dirty_limit_mib or 0, cell.contexts or 0) for cell in ours}):
+        pairs = [
+            (cell, _stock(cell, cells))
+            for cell in ours
+            if (cell.dirty_limit_mib, cell.contexts) == (limit, contexts)
+        ]
+        figures = zip(
+            *(zip(_figures(cell), _figures(stock), strict=True) for cell, stock in pairs), strict=True
+        )
+        shown = [_mean(list(figure)) for figure in figures]
+        lines.append(f"| {limit} MiB | {contexts} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def _figures(cell: Cell) -> list[Spread | None]:
+    """Return throughput, 99th percentile of write latency, slowest job and most dirty pages."""
+    return [cell.mib_s, cell.latency_p99_us, cell.slowest_job_mib_s, cell.dirty_max_mib]
+
+
+def _mean(pairs: list[tuple[Spread | None, Spread | None]]) -> str:
+    ratios = [ours.median / theirs.median for ours, theirs in pairs if ours and theirs and theirs.median]
+    return f"{geometric_mean(ratios):.2f}" if len(ratios) == len(pairs) and all(ratios) else "-"
+
+
+def _stock(cell: Cell, cells: list[Cell]) -> Cell:
+    for other in cells:
+        same = (other.device, other.fs, other.dirty_limit_mib) == (
+            cell.device,
+            cell.fs,
+            cell.dirty_limit_mib,
+        )
+        if other.variant == "stock" and same:
+            return other
+    raise LabError(
+        f"the result has no stock cell for {cell.fs} on {cell.device} at {cell.dirty_limit_mib} MiB: "
+        "measure it again with ./pwb bench"
+    )
+
+
+def _ratio(ours: Spread | None, theirs: Spread | None, least: float | None, most: float | None) -> str:
+    if ours is None or theirs is None or not theirs.median:
+        return "-"
+
+    def misses(ratio: float) -> bool:
+        ratio = round(ratio, 2)
+        return (least is not None and ratio < least) or (most is not None and ratio > most)
+
+    ratio = ours.median / theirs.median
+    if not misses(ratio):
+        return f"{ratio:.2f}"
+    at_best = ours.min / theirs.max if least is None else ours.max / (theirs.min or theirs.median)
+    return f"**{ratio:.2f}**" if misses(at_best) else f"*{ratio:.2f}*"

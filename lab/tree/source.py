@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel source trees: the newest packaged one of a series, or one that the user names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
+from lab.util.paths import cache_dir
+
+SUITE = "trixie-backports"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+STAMP = ".pwb-source.json"
+
+_MARKS = ("fs/fs-writeback.c", "mm/backing-dev.c")
+_SERIES = re.compile(r"^\d+\.\d+$")
+_URL = re.compile(r"[a-z+]+:/\S+")
+_UNREACHABLE = re.compile(r"resolv|connect|network|timed? ?out|unreachable", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A pristine kernel tree.
+
+    Attributes:
+        path: the tree; nothing may write to it.
+        version: version to show, such as ``7.3.4-1~bpo13+1`` for a package or ``7.3.4`` for a user's tree.
+        series: kernel series, such as ``7.3``.
+        identity: content key, hex.
+    """
+
+    path: Path
+    version: str
+    series: str
+    identity: str
+
+
+def fetch(series: str = "7.3") -> Source:
+    """Return the packaged kernel source of a series, from the cache or else from the machine's Debian mirror.
+
+    A tree of the series in the cache is used without asking whether there is a newer one.
+
+    Args:
+        series: kernel series, such as ``7.3``; the newest point release of it that is packaged is taken.
+
+    Returns:
+        The unpacked tree.
+
+    Raises:
+        LabError: the series is not packaged, apt or its keyring is missing, or no mirror can be reached.
+    """
+    if not _SERIES.match(series):
+        raise LabError(f"{series!r} is not a kernel series: expected two numbers such as 7.3")
+    home = cache_dir() / "source"
+    if cached := _cached(home, series):
+        return cached
+    with exclusive(home / f"{series}.lock", f"fetching the kernel source {series}"):
+        return _cached(home, series) or _download(home, series)
+
+
+def user_tree(path: Path) -> Source:
+    """Return a tree that the user names, after a check that it is Linux and that it was not built in place.
+
+    Args:
+        path: the tree; it is read only, never written to.
+
+    Returns:
+        The tree, with a content key of its git tree where that is clean, else of its files' sizes and times.
+
+    Raises:
+        LabError: there is no such tree, it is not Linux, or it holds a build.
+    """
+    if not path.is_dir():
+        raise LabError(f"kernel tree {path} is not a directory: name the top of a Linux source tree")
+    path = path.resolve()
+    version = _version_of(path)
+    if version is None or not all((path / mark).is_file() for mark in _MARKS):
+        raise LabError(
+            f"{path} is not a Linux tree: expected a Makefile with VERSION and PATCHLEVEL, "
+            f"{' and '.join(_MARKS)} in it"
+        )
+    if (path / ".config").exists() or (path / "include" / "config").exists():
+        raise LabError(
+            f"{path} holds a build: expected a clean source tree, run 'make mrproper' in it or name another"
+        )
+    series = ".".join(version.split(".")[:2])
+    return Source(path, version, series, _git_identity(path) or _file_identity(path))
+
+
+def _version_of(path: Path) -> str | None:
+    try:
+        head = (path / "Makefile").read_text(errors="replace")[:4096]
+    except OSError:
+        return None
+    names = "VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION"
+    found: dict[str, str] = dict(re.findall(rf"^({names})[ \t]*=[ \t]*(\S*)", head, re.MULTILINE))
+    if not (found.get("VERSION", "").isdigit() and found.get("PATCHLEVEL", "").isdigit()):
+        return None
+    numbers = [found["VERSION"], found["PATCHLEVEL"], found.get("SUBLEVEL", "")]
+    return ".".join(number for number in numbers if number) + found.get("EXTRAVERSION", "")
+
+
+def _git_identity(path: Path) -> str | None:
+    """Return the tree id of a git work tree that holds what is committed and nothing else."""
+    if not (path / ".git").exists():
+        return None
+    # Without optional locks: git status would write a refreshed index into the user's tree.
+    git = ["git", "--no-optional-locks", "-C", str(path)]
+    try:
+        status = subprocess.run(
+            [*git, "status", "--porcelain", "--ignored"], capture_output=True, text=True, check=True
+        )
+        tree = subprocess.run([*git, "rev-parse", "HEAD^{tree}"], capture_output=True, text=True, check=True)
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return None
+    return None if status.stdout else str(tree.stdout.strip())
+
+
+def _file_identity(path: Path) -> str:
+    entries = []
+    for root, directories, names in os.walk(path):
+        if ".git" in directories:
+            directories.remove(".git")
+        for name in names:
+            file = os.path.join(root, name)
+            stat = os.lstat(file)
+            entries.append(f"{os.path.relpath(file, path)}\0{stat.st_size}\0{stat.st_mtime_ns}\n")
+    return _hash("".join(sorted(entries)))
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+def _cached(home: Path, series: str) -> Source | None:
+    trees = [tree for tree in home.glob(f"linux-{series}-*") if (tree / STAMP).is_file()]
+    if not trees:
+        return None
+    newest = max(trees, key=lambda tree: (tree / STAMP).stat().st_mtime_ns)
+    stamp = json.loads((newest / STAMP).read_text())
+    return Source(newest, stamp["version"], series, _hash(f"linux-source-{series} {stamp['version']}"))
+
+
+def _download(home: Path, series: str) -> Source:
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise LabError(
+            "apt-get is missing, fetching a packaged kernel needs it: name a tree of your own instead"
+        )
+    if not KEYRING.is_file():
+        raise LabError(
+            f"{KEYRING} is missing, apt checks the kernel package with it: install debian-archive-keyring"
+        )
+    work = home / f"{series}.partial"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        apt = _reachable_mirror(work)
+        package = f"linux-source-{series}"
+        version = apt.version(package)
+        if version is None:
+            packaged = ", ".join(apt.series()) or "none"
+            raise LabError(f"kernel series {series} is not packaged in {SUITE}: expected one of {packaged}")
+        return _unpack(home, work, apt.download(package), series, version)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _unpack(home: Path, work: Path, deb: Path, series: str, version: str) -> Source:
+    _run(["dpkg-deb", "-x", str(deb), str(work / "deb")], "unpacking the kernel package")
+    archives = list((work / "deb" / "usr" / "src").glob(f"linux-source-{series}.tar*"))
+    if not archives:
+        raise LabError(
+            f"the package linux-source-{series} {version} holds no source archive: name a tree of your own"
+        )
+    tree = work / "tree"
+    tree.mkdir()
+    _run(
+        ["tar", "-xf", str(archives[0]), "--strip-components=1", "-C", str(tree)],
+        "unpacking the kernel source",
+    )
+    (tree / STAMP).write_text(json.dumps({"package": f"linux-source-{series}", "version": version}))
+    place = home / f"linux-{series}-{version}"
+    shutil.rmtree(place, ignore_errors=True)
+    tree.rename(place)
+    return Source(place, version, series, _hash(f"linux-source-{series} {version}"))
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise LabError(f"{what} failed, expected 3 GiB of room in the cache: {last}")
+
+
+class _Apt:
+    """A private apt: its own sources, lists and cache, the machine's proxies and keys."""
+
+    def __init__(self, work: Path, uri: str) -> None:
+        self._work = work
+        self._uri = uri
+        for part in ("lists/partial", "cache/archives/partial"):
+            (work / part).mkdir(parents=True, exist_ok=True)
+        (work / "status").touch()
+        (work / "sources.list").write_text(f"deb [signed-by={KEYRING}] {uri} {SUITE} main\n")
+        self._options = {
+            "Dir::Etc::SourceList": work / "sources.list",
+            "Dir::Etc::SourceParts": "-",
+            "Dir::Etc::Preferences": "-",
+            "Dir::Etc::PreferencesParts": "-",
+            "Dir::State": work,
+            "Dir::State::Lists": work / "lists",
+            "Dir::State::status": work / "status",
+            "Dir::Cache": work / "cache",
+            # The sandbox user could not write to a cache below a home directory.
+            "APT::Sandbox::User": "",
+            "APT::Update::Error-Mode": "any",
+            "APT::Update::Post-Invoke-Success::": "",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "2",
+            "Acquire::http::Timeout": "20",
+        }
+
+    def _apt(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        options = [f"-o{key}={value}" for key, value in self._options.items()]
+        return subprocess.run(
+            [program, *options, *arguments],
+            cwd=self._work,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def update(self) -> str | None:
+        """Read the suite's package list; return why that failed, or None."""
+        done = self._apt("apt-get", "update", "-q")
+        return None if done.returncode == 0 else done.stderr
+
+    def version(self, package: str) -> str | None:
+        done = self._apt("apt-cache", "show", "--no-all-versions", package)
+        found = re.search(r"^Version: (\S+)$", done.stdout, re.MULTILINE)
+        return found[1] if found else None
+
+    def series(self) -> list[str]:
+        done = self._apt("apt-cache", "search", "--names-only", r"^linux-source-[0-9]+\.[0-9]+$")
+        return sorted(re.findall(r"^linux-source-(\d+\.\d+) ", done.stdout, re.MULTILINE), key=_numbers)
+
+    def download(self, package: str) -> Path:
+        done = self._apt("apt-get", "download", "-q", package)
+        debs = list(self._work.glob("*.deb"))
+        if done.returncode != 0 or not debs:
+            raise LabError(
+                f"downloading {package} failed, try again or name a tree of your own; "
+                f"apt says: {_without_mirror(done.stderr, [self._uri])}"
+            )
+        return debs[0]
+
+
+def _numbers(series: str) -> list[int]:
+    return [int(number) for number in series.split(".")]
+
+
+def _reachable_mirror(work: Path) -> _Apt:
+    """Try the archives that the machine's own apt uses until one has the suite."""
+    listed = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    uris = [uri for uri in dict.fromkeys(listed.stdout.split()) if not uri.startswith("cdrom:")]
+    if not uris:
+        raise LabError(
+            "this machine's apt names no archive to fetch from: "
+            "add a Debian mirror to its sources and run apt-get update"
+        )
+    # A security archive has no backports: asked last.
+    uris.sort(key=lambda uri: "security" in uri)
+    failures = []
+    for number, uri in enumerate(uris):
+        place = work / f"apt-{number}"
+        place.mkdir()
+        apt = _Apt(place, uri)
+        failure = apt.update()
+        if failure is None:
+            return apt
+        failures.append(failure)
+    raise _no_mirror("\n".join(failures), uris)
+
+
+def _no_mirror(said: str, tried: list[str]) -> LabError:
+    if "NO_PUBKEY" in said:
+        return LabError(
+            f"{KEYRING} does not know the key of {SUITE}: upgrade the package debian-archive-keyring"
+        )
+    if _UNREACHABLE.search(said):
+        return LabError(
+            f"no Debian mirror can be reached (of {len(tried)} that apt knows) to fetch the kernel source: "
+            f"check the network, or name a tree of your own; apt says: {_without_mirror(said, tried)}"
+        )
+    return LabError(
+        f"none of the {len(tried)} archives that apt knows has {SUITE}: "
+        f"add a Debian mirror to apt's sources, or name a tree of your own; "
+        f"apt says: {_without_mirror(said, tried)}"
+    )
+
+
+def _without_mirror(said: str, uris: list[str]) -> str:
+    """Return apt's first complaint without host names: where the mirror is, is the machine's business."""
+    complaint = next((line for line in said.splitlines() if line.startswith(("E:", "Err", "W:"))), "nothing")
+    masked = _URL.sub("(mirror)", complaint.removeprefix("E:").strip())
+    for host in {urlsplit(uri).hostname for uri in uris} - {None, ""}:
+        masked = masked.replace(str(host), "(mirror)")
+    return masked

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What sparse, the kernel's semantic checker, says of a built tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+
+from lab.tree.build import MAKE_VARIABLES
+from lab.tree.source import Source
+from lab.util.errors import LabError
+from lab.util.paths import cache_dir
+
+# Kbuild refuses a sparse that does not know this keyword of C23; sparse 0.6.4 can check all the rest.
+_CHECK = "CHECK=sparse -D__typeof_unqual__=__typeof__"
+_WARNING = re.compile(r"^(?P<path>[^\s:]+):\d+:\d+: (?P<text>(?:warning|error): .*)$")
+
+
+def warnings(flavour: str, source: Source, objects: Sequence[str]) -> Counter[str]:
+    """Run sparse over some objects of a kernel that has been built.
+
+    Args:
+        flavour: ``stock``, ``parallel`` or ``debug``, built before from ``source``.
+        source: the pristine tree.
+        objects: objects by their path in the tree, such as ``mm/backing-dev.o``.
+
+    Returns:
+        Each warning as ``file: text``, without its line, and how often it came.
+
+    Raises:
+        LabError: the kernel has not been built here, or make failed.
+    """
+    tree = cache_dir() / "build" / source.identity / flavour / "tree"
+    if not (tree / "obj" / ".config").exists():
+        raise LabError(f"there is no {flavour} kernel to check: build it first with: ./pwb build {flavour}")
+    done = subprocess.run(
+        ["make", *MAKE_VARIABLES, "C=2", _CHECK, *objects],
+        cwd=tree,
+        env={**os.environ, "LC_ALL": "C", "CCACHE_DIR": str(cache_dir() / "ccache"), "MAKEFLAGS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0 or "sparse is not available" in done.stderr:
+        raise LabError(f"sparse could not check the {flavour} kernel: {done.stderr.strip()[-400:]}")
+    found: Counter[str] = Counter()
+    for line in done.stderr.splitlines():
+        if match := _WARNING.match(line):
+            found[f"{match['path'].removeprefix('../')}: {match['text']}"] += 1
+    return found

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Weave our files and hooks onto a kernel tree, as a git tree with one commit per system.
+
+``docs/weave.md`` says how the woven tree is kept and why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.tree.applier import Applier, Overlay
+from lab.tree.hooks import System, load_systems, own_files, read_text, to_bytes
+from lab.tree.source import Source
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
+from lab.util.paths import REPO, cache_dir
+
+STOCK_TAG = "stock"
+LAB_TAG = "lab"
+BRANCH = "woven"
+
+# Fixed, so that the same input gives the same commit ids on every machine.
+_IDENT = "parallel writeback <pwb@localhost> 1767225600 +0000"
+_CODE = ("applier.py", "hooks.py", "strictpatch.py", "weave.py")
+_COPY_IGNORED = (".git", ".pwb-source.json")
+
+
+@dataclass(frozen=True)
+class Woven:
+    """A kernel tree with our change in it.
+
+    Attributes:
+        path: the tree; a git work tree with a branch ``woven`` and two tags: ``stock``, the commit before all
+            systems, and ``lab``, the one before those of the change.
+        source: what it was woven from.
+        identity: content key (hex) over the source, what was woven and the code that weaves.
+    """
+
+    path: Path
+    source: Source
+    identity: str
+
+
+@dataclass(frozen=True)
+class _Commit:
+    subject: str
+    body: str
+    files: Mapping[str, bytes]
+    lab: bool = False
+
+
+def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven:
+    """Copy ``kernel/`` over a kernel tree and apply ``hooks/``.
+
+    There are two woven trees per source in the cache, one of them with the lab's systems only. Weaving again
+    gives a new modification time only to files whose content changes, so that make rebuilds little; where
+    nothing changed it does nothing.
+
+    Args:
+        source: the tree to weave onto; it stays as it is.
+        repo: clone that holds ``kernel/`` and ``hooks/``.
+        lab_only: weave nothing but the systems of the lab.
+
+    Returns:
+        The woven tree.
+
+    Raises:
+        LabError: a hook does not fit this kernel, or a file of ours has no place; the woven tree is then as
+            it was before.
+    """
+    home = cache_dir() / "woven" / f"{source.identity}{'-lab' if lab_only else ''}"
+    identity = weave_identity(source, repo, lab_only=lab_only)
+    woven = Woven(home / "linux", source, identity)
+    if _is_intact(woven, home / "stamp.json"):
+        return woven
+    with exclusive(home / "lock", f"weaving onto {source.version}"):
+        if _is_intact(woven, home / "stamp.json"):
+            return woven
+        systems = _systems(source, repo, lab_only)
+        commits = _commits(source, systems, Applier(home / "spatch"))
+        _copy_stock(source.path, woven.path)
+        _write_files(woven, commits, home)
+        _write_history(woven.path, commits)
+        _write_stamp(home / "stamp.json", identity, _final_files(commits))
+    return woven
+
+
+def weave_identity(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> str:
+    """Return the content key that weaving this source with this clone's files has.
+
+    Args:
+        source: the tree to weave onto.
+        repo: clone that holds ``kernel/`` and ``hooks/``.
+        lab_only: as for :func:`weave`.
+
+    Raises:
+        LabError: a malformed hook or ``series.toml``.
+    """
+    digest = hashlib.blake2b(source.identity.encode(), digest_size=16)
+    systems = _systems(source, repo, lab_only)
+    files = [path for system in systems for path in system.files.values()]
+    hooks = [path for system in systems for path in own_files(repo / "hooks" / system.name)]
+    code = [Path(__file__).with_name(name) for name in _CODE]
+    for path in [*files, *hooks, *code]:
+        name = path.relative_to(repo).as_posix() if path.is_relative_to(repo) else path.name
+        data = path.read_bytes()
+        digest.update(f"\0{name}\0{_mode(path)}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def _systems(source: Source, repo: Path, lab_only: bool) -> list[System]:
+    systems = load_systems(repo / "hooks", repo / "kernel", source.series)
+    return [system for system in systems if system.lab or not lab_only]
+
+
+def _is_intact(woven: Woven, stamp: Path) -> bool:
+    try:
+        recorded = json.loads(stamp.read_text())
+        same = recorded["identity"] == woven.identity and (woven.path / ".git" / "HEAD").is_file()
+        return same and all(
+            _hash_or_none(woven.path / path) == sha for path, sha in recorded["files"].items()
+        )
+    except (FileNotFoundError, ValueError, KeyError):
+        return False
+
+
+def _hash_or_none(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _commits(source: Source, systems: list[System], applier: Applier) -> list[_Commit]:
+    """Work out every commit, the stock one first, before anything in the woven tree changes."""
+    overlay = Overlay(source.path)
+    commits: list[_Commit] = []
+    for system in systems:
+        before = dict(overlay.changed)
+        for path, file in system.files.items():
+            if (source.path / path).exists():
+                raise LabError(
+                    f"kernel/{path} is a file of the stock kernel already: files of ours must be new, "
+                    f"change stock ones with a hook"
+                )
+            overlay.write(path, read_text(file))
+        for hook in system.hooks:
+            applier.apply(hook, overlay)
+        files = {path: to_bytes(text) for path, text in overlay.changed.items() if before.get(path) != text}
+        if not files:
+            raise LabError(
+                f"hooks/{system.name} changes nothing on {source.version}: "
+                f"give it files or hooks, or remove it"
+            )
+        commits.append(_Commit(system.title, system.message, files, system.lab))
+    applier.forget_unused()
+    stock = {path: source.path / path for path in overlay.changed if (source.path / path).exists()}
+    base = _Commit(
+        f"Linux {source.version}",
+        "The stock files that the commits on top of this one change, and no others.",
+        {path: file.read_bytes() for path, file in stock.items()},
+    )
+    return [base, *commits]
+
+
+def _final_files(commits: list[_Commit]) -> dict[str, bytes]:
+    return {path: data for commit in commits for path, data in commit.files.items()}
+
+
+def _copy_stock(stock: Path, tree: Path) -> None:
+    if tree.is_dir():
+        return
+    partial = tree.with_name("linux.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    entries = [str(entry) for entry in sorted(stock.iterdir()) if entry.name not in _COPY_IGNORED]
+    done = subprocess.run(
+        ["cp", "-a", "--reflink=auto", "-t", str(partial), "--", *entries],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        shutil.rmtree(partial, ignore_errors=True)
+        raise LabError(
+            f"copying the kernel tree for weaving failed, expected 2 GiB of room in the cache: {last}"
+        )
+    partial.rename(tree)
+
+
+def _write_files(woven: Woven, commits: list[_Commit], home: Path) -> None:
+    wanted = _final_files(commits)
+    record = home / "written.json"
+    try:
+        written = set(json.loads(record.read_text()))
+    except (FileNotFoundError, json.JSONDecodeError):
+        written = set()
+    # Recorded first: after a crash in between, the next weave knows every file that may differ from stock.
+    (home / "stamp.json").unlink(missing_ok=True)
+    _replace(record, json.dumps(sorted(written | set(wanted))).encode())
+    for path in sorted(written - set(wanted)):
+        stock = woven.source.path / path
+        if stock.exists():
+            _write_if_different(woven.path / path, stock.read_bytes())
+        else:
+            (woven.path / path).unlink(missing_ok=True)
+    for path, data in wanted.items():
+        _write_if_different(woven.path / path, data)
+    _replace(record, json.dumps(sorted(wanted)).encode())
+
+
+def _write_if_different(path: Path, data: bytes) -> None:
+    if not path.is_file() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, data)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(data)
+    if path.exists():
+        shutil.copymode(path, partial)
+    elif data.startswith(b"#!"):
+        partial.chmod(0o755)
+    partial.replace(path)
+
+
+def _write_stamp(stamp: Path, identity: str, files: Mapping[str, bytes]) -> None:
+    hashes = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    _replace(stamp, json.dumps({"identity": identity, "files": hashes}).encode())
+
+
+def _write_history(tree: Path, commits: list[_Commit]) -> None:
+    shutil.rmtree(tree / ".git", ignore_errors=True)
+    git(tree, "init", "--quiet", f"--initial-branch={BRANCH}", "--template=")
+    (tree / ".git" / "info").mkdir()
+    # The stock commit holds a few files of a hundred thousand; git status must not list the others.
+    (tree / ".git" / "info" / "exclude").write_text("*\n")
+    git(tree, "fast-import", "--quiet", stdin=b"".join(_fast_import(commits, tree)))
+    git(tree, "read-tree", BRANCH)
+    git(tree, "update-index", "-q", "--refresh")
+
+
+def _fast_import(commits: list[_Commit], tree: Path) -> Iterator[bytes]:
+    # load_systems() has put the lab's systems first: their number is that of the last commit among them.
+    tags = {STOCK_TAG: 0, LAB_TAG: sum(commit.lab for commit in commits)}
+    for number, commit in enumerate(commits):
+        message = f"{commit.subject}\n\n{commit.body}\n".encode()
+        yield f"commit refs/heads/{BRANCH}\nauthor {_IDENT}\ncommitter {_IDENT}\n".encode()
+        yield b"data %d\n%s\n" % (len(message), message)
+        for path, data in sorted(commit.files.items()):
+            yield f"M {_mode(tree / path)} inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
+        for tag in (tag for tag, tagged in tags.items() if tagged == number):
+            yield f"reset refs/tags/{tag}\nfrom refs/heads/{BRANCH}\n\n".encode()
+
+
+def _mode(path: Path) -> str:
+    return "100755" if os.access(path, os.X_OK) else "100644"
+
+
+def git(tree: Path, *arguments: str, stdin: bytes = b"") -> str:
+    """Run git in a woven tree, without the user's configuration, at the fixed time of the woven commits.
+
+    Args:
+        tree: the work tree.
+        arguments: git's command line.
+        stdin: what git reads.
+
+    Returns:
+        What git printed.
+
+    Raises:
+        LabError: git failed; its own words are in the message.
+    """
+    name, rest = _IDENT.split(" <")
+    email, date = rest.split("> ")
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    own |= {"GIT_DIR": str(tree / ".git"), "GIT_WORK_TREE": str(tree)}
+    for role in ("AUTHOR", "COMMITTER"):
+        own |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email, f"GIT_{role}_DATE": date}
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | own
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=tree, env=env, input=stdin, capture_output=True, check=False
+        )
+    except FileNotFoundError:
+        raise LabError("git is missing, weaving needs it: install the Debian package git") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        raise LabError(f"git {arguments[0]} failed in the woven tree: {said}")
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One run at a time: an advisory lock on a file, released by the kernel whatever ends the process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.util.errors import LabError
+
+
+@contextmanager
+def exclusive(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock file ``path`` for the length of a ``with`` block.
+
+    Args:
+        path: the lock file; made where missing and left in place, for removing it would race with a waiter.
+        what: what is done under the lock, such as ``"building the stock kernel"``; whoever comes second
+            is told.
+
+    Raises:
+        LabError: another process holds it; names that process and what it is doing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder, _, doing = file.read().strip().partition(" ")
+            raise LabError(
+                f"two runs at once: process {holder or 'unknown'} is {doing or 'busy with the same thing'}; "
+                f"wait until it ends, or stop it with: kill {holder or 'PID'}"
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()} {what}\n")
+        file.flush()
+        yield

@@ -2,9 +2,13 @@
 """The guest's first process: makes devices and filesystems, runs one command, cleans up and powers off.
 
 ``agent.py PLAN``: the plan is the JSON that lab/machine/guest.py wrote. Standard library only, for this runs
-on whatever Python the host has. What the command writes goes to the first serial line; the second one carries
-reports to the host, one JSON object a line: ``step`` (what is being done), ``status`` and ``seconds`` (the
-command ended), ``error`` (the run failed, in one sentence), ``done`` (everything was unmounted).
+on whatever Python the host has. What the command writes goes to one line to the host; another one carries
+reports, one JSON object a line: ``step`` (what is being done), ``status`` and ``seconds`` (the command
+ended), ``error`` (the run failed, in one sentence), ``done`` (everything was unmounted).
+
+The lines are serial lines on User-mode Linux. On the machine ``smp`` they are ports of virtio-serial, where a
+write may return while the host has not seen it. So there the host answers each report: ``ok`` once it has as
+many bytes of output as the report says were ``sent``. It may also say ``size ROWS COLUMNS`` of the terminal.
 """
 
 from __future__ import annotations
@@ -21,7 +25,6 @@ import subprocess
 import sys
 import termios
 import time
-import traceback
 import tty
 from pathlib import Path
 
@@ -30,16 +33,20 @@ MS_RDONLY, MS_NOSUID = 1, 2
 MNT_DETACH = 2
 SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 RB_POWER_OFF = 0x4321FEDC
-OUTPUT, REPORT = "/dev/ttyS0", "/dev/ttyS1"
-MOUNT_POINTS = ("/mnt/test", "/mnt/test2")
+TERMINALS = {"uml": "/dev/ttyS0", "smp": "/dev/hvc0"}
+SERIAL_LINES = {"output": "/dev/ttyS0", "report": "/dev/ttyS1"}
+PORTS = "/sys/class/virtio-ports"
+PORT_WAIT_S = 10
+RESULTS = "/results"
+RESULTS_9P = "trans=virtio,version=9p2000.L,cache=mmap,access=any,msize=524288"
+MOUNT_POINT = "/mnt/test"
 MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"],
     "f2fs": ["mkfs.f2fs", "-q", "-f", "-t", "0"],
 }
-# A hung task is reported after this long, instead of the kernel's 120 s.
-HUNG_TASK_S = 30
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
+MARK_S = 0.0001
 # Where drivers make devices by mkdir, below configfs; the others make theirs at boot.
 CONFIGFS = "/sys/kernel/config"
 DEVICE_FOLDERS = {"null_blk": "nullb", "labblk": "labblk"}
@@ -82,7 +89,7 @@ def cover_root() -> None:
     os.chdir("/")
 
 
-def mount_kernel_interfaces() -> None:
+def mount_kernel_interfaces(hung_task_s: int) -> None:
     """Mount what programs expect of a running system."""
     mount("proc", "/proc", "proc", MS_NOSUID)
     mount("sysfs", "/sys", "sysfs", MS_NOSUID)
@@ -98,14 +105,27 @@ def mount_kernel_interfaces() -> None:
         with contextlib.suppress(FileExistsError):
             os.symlink(f"/proc/self/fd{target}", f"/dev/{name}")
     with contextlib.suppress(OSError):
-        Path("/proc/sys/kernel/hung_task_timeout_secs").write_text(str(HUNG_TASK_S))
+        Path("/proc/sys/kernel/hung_task_timeout_secs").write_text(str(hung_task_s))
 
 
-def open_line(path: str) -> int:
-    """Open a serial line that passes every byte as it is."""
-    fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+def open_line(machine: str, name: str) -> int:
+    """Open a line to the host that passes every byte as it is."""
+    if machine == "smp":
+        return os.open(find_port(name), os.O_RDWR)
+    fd = os.open(SERIAL_LINES[name], os.O_RDWR | os.O_NOCTTY)
     tty.setraw(fd)
     return fd
+
+
+def find_port(name: str) -> str:
+    """Return the node of the virtio port of that name, which the kernel makes some time after the boot."""
+    end = time.monotonic() + PORT_WAIT_S
+    while time.monotonic() < end:
+        for port in Path(PORTS).glob("*/name"):
+            if port.read_text().strip() == name:
+                return f"/dev/{port.parent.name}"
+        time.sleep(0.01)
+    raise RunError(f"the guest kernel has no virtio port {name!r}")
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -114,17 +134,40 @@ def write_all(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
-class Report:
-    """The line to the host."""
+class Host:
+    """The lines to the host."""
 
-    def __init__(self) -> None:
-        """Open the line."""
-        self._fd = open_line(REPORT)
+    def __init__(self, machine: str, *, terminal: bool) -> None:
+        """Open the lines: one for the output unless the command has a terminal, one for reports."""
+        self.report = open_line(machine, "report")
+        self._output = None if terminal else open_line(machine, "output")
+        self._answers = machine == "smp"
+        self._sent = 0
+        self._heard = b""
+
+    def pass_on(self, data: bytes) -> None:
+        """Send what the command wrote."""
+        if self._output is not None:
+            write_all(self._output, data)
+            self._sent += len(data)
 
     def send(self, **what: object) -> None:
-        """Send one object, and wait until it is out."""
-        write_all(self._fd, json.dumps(what).encode() + b"\n")
-        termios.tcdrain(self._fd)
+        """Send one report, and wait until it and all output are out."""
+        if self._answers:
+            write_all(self.report, json.dumps({**what, "sent": self._sent}).encode() + b"\n")
+            while "ok" not in self.listen():
+                pass
+            return
+        if self._output is not None:
+            termios.tcdrain(self._output)
+        write_all(self.report, json.dumps(what).encode() + b"\n")
+        termios.tcdrain(self.report)
+
+    def listen(self) -> list[str]:
+        """Wait for something that the host says; return the lines that are whole."""
+        self._heard += os.read(self.report, 4096)
+        *lines, self._heard = self._heard.split(b"\n")
+        return [line.decode() for line in lines]
 
 
 def write_file(path: str, value: str, what: str) -> None:
@@ -139,6 +182,11 @@ def write_file(path: str, value: str, what: str) -> None:
         raise RunError(f"{what}: this guest kernel has no file {path}") from None
     except OSError as error:
         raise RunError(f"{what}: the guest kernel refuses {value!r} for {path}: {error.strerror}") from None
+
+
+def numbered(name: str, index: int) -> str:
+    """Return the name of one of several: the first has no number, the second is number 2."""
+    return name if index == 0 else f"{name}{index + 1}"
 
 
 def make_device(device: dict[str, object]) -> str:
@@ -184,17 +232,33 @@ def apply_settings(settings: list[list[str]], nodes: list[str]) -> None:
             write_file(full, value, f"setting {path}")
 
 
-def _take_terminal(size: list[int]) -> None:
-    """Make the first serial line the controlling terminal of this process and its standard streams."""
-    os.setsid()
-    fd = os.open(OUTPUT, os.O_RDWR)
-    fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[0], size[1], 0, 0))
-    for stream in range(3):
-        os.dup2(fd, stream)
+class Terminal:
+    """The command's terminal."""
+
+    def __init__(self, path: str, rows: int, columns: int) -> None:
+        """Take its node and its size in characters."""
+        self.path = path
+        self.rows = rows
+        self.columns = columns
+
+    def resize(self) -> None:
+        """Tell the kernel the size."""
+        fd = os.open(self.path, os.O_RDWR | os.O_NOCTTY)
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", self.rows, self.columns, 0, 0))
+        os.close(fd)
+
+    def take(self) -> None:
+        """Make it the controlling terminal of this process and its standard streams."""
+        os.setsid()
+        fd = os.open(self.path, os.O_RDWR)
+        fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
+        # A terminal keeps its size as long as it is open.
+        self.resize()
+        for stream in range(3):
+            os.dup2(fd, stream)
 
 
-def _start(command: list[str], cwd: str, env: dict[str, str], output: int, terminal: list[int] | None) -> int:
+def _start(command: list[str], cwd: str, env: dict[str, str], output: int, terminal: Terminal | None) -> int:
     """Start the command and return its process id."""
     pid = os.fork()
     if pid:
@@ -204,7 +268,7 @@ def _start(command: list[str], cwd: str, env: dict[str, str], output: int, termi
         for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         if terminal:
-            _take_terminal(terminal)
+            terminal.take()
         else:
             os.setsid()
             null = os.open(os.devnull, os.O_RDONLY)
@@ -223,7 +287,7 @@ def _start(command: list[str], cwd: str, env: dict[str, str], output: int, termi
 
 
 def run_command(
-    command: list[str], cwd: str, env: dict[str, str], line: int | None, terminal: list[int] | None
+    command: list[str], cwd: str, env: dict[str, str], host: Host, terminal: Terminal | None
 ) -> tuple[int, float]:
     """Run the command to its end, passing on what it writes, and return its exit status and seconds.
 
@@ -238,12 +302,14 @@ def run_command(
     start = time.monotonic()
     child = _start(command, cwd, env, writer, terminal)
     os.close(writer)
-    waiting = [reader, wake_reader]
+    waiting = [reader, wake_reader, *([host.report] if terminal else [])]
     status = None
     while status is None:
         ready, _, _ = select.select(waiting, [], [])
-        if reader in ready and not _pass_on(reader, line):
+        if reader in ready and not _pass_on(reader, host):
             waiting.remove(reader)
+        if terminal and host.report in ready:
+            _hear_size(host, terminal)
         if wake_reader in ready:
             os.read(wake_reader, 4096)
             status = _reap(child)
@@ -255,9 +321,18 @@ def run_command(
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
-    while reader in waiting and _pass_on(reader, line):
+    while reader in waiting and _pass_on(reader, host):
         pass
     return status, seconds
+
+
+def _hear_size(host: Host, terminal: Terminal) -> None:
+    """Take the new size of the terminal from the host."""
+    for line in host.listen():
+        what, *numbers = line.split()
+        if what == "size":
+            terminal.rows, terminal.columns = map(int, numbers)
+            terminal.resize()
 
 
 def _reap(child: int) -> int | None:
@@ -273,14 +348,13 @@ def _reap(child: int) -> int | None:
     return status
 
 
-def _pass_on(reader: int, line: int | None) -> bool:
-    """Copy what can be read to the output line; return whether there may be more."""
+def _pass_on(reader: int, host: Host) -> bool:
+    """Copy what can be read to the host; return whether there may be more."""
     try:
         data = os.read(reader, 65536)
     except BlockingIOError:
         return True
-    if data and line is not None:
-        write_all(line, data)
+    host.pass_on(data)
     return bool(data)
 
 
@@ -299,48 +373,61 @@ def unmount(target: str, errors: int) -> None:
     _call(f"unmounting {target}", LIBC.umount2(target.encode(), 0))
 
 
-def run_plan(plan: dict[str, object], report: Report, line: int | None) -> None:
+def mark() -> None:
+    """Show the profiler where the command begins or ends: sleep in a system call that nothing else uses."""
+    signal.sigtimedwait((), MARK_S)
+
+
+def run_plan(plan: dict[str, object], host: Host) -> None:
     """Do what the plan says, reporting each step."""
     nodes = []
     env = dict(plan["env"])  # type: ignore[call-overload]
     os.environ["PATH"] = env["PATH"]
-    report.send(step="making the devices")
+    host.send(step="making the devices")
     for device in plan["devices"]:  # type: ignore[attr-defined]
         nodes.append(make_device(device))
     kind = plan["fs"]
     if kind != "none":
-        report.send(step="making the filesystem")
+        host.send(step="making the filesystem")
         for node in nodes:
             make_filesystem(str(kind), node, plan["mkfs"])  # type: ignore[arg-type]
-    report.send(step="applying the settings")
+    host.send(step="applying the settings")
     apply_settings(plan["settings"], nodes)  # type: ignore[arg-type]
-    env |= {"PWB_DEV": nodes[0], "PWB_BDI": bdi_folder(nodes[0])}
-    if len(nodes) > 1:
-        env |= {"PWB_DEV2": nodes[1], "PWB_BDI2": bdi_folder(nodes[1])}
-    os.makedirs("/results", exist_ok=True)
-    if plan["results"]:
-        mount("results", "/results", "hostfs", 0, str(plan["results"]))
-    env["PWB_RESULTS"] = "/results"
+    for number, node in enumerate(nodes):
+        env |= {numbered("PWB_DEV", number): node, numbered("PWB_BDI", number): bdi_folder(node)}
+    machine = str(plan["machine"])
+    os.makedirs(RESULTS, exist_ok=True)
+    if plan["results"] and machine == "smp":
+        mount("results", RESULTS, "9p", 0, RESULTS_9P)
+    elif plan["results"]:
+        mount("results", RESULTS, "hostfs", 0, str(plan["results"]))
+    env["PWB_RESULTS"] = RESULTS
     mounted = []
     if kind != "none":
-        report.send(step="mounting the filesystem")
-        for node, target, name in zip(nodes, MOUNT_POINTS, ("PWB_MNT", "PWB_MNT2"), strict=False):
+        host.send(step="mounting the filesystem")
+        for number, node in enumerate(nodes):
+            target = numbered(MOUNT_POINT, number)
             mount(node, target, str(kind), 0, str(plan["mount_options"]))
             mounted.append((target, os.open(target, os.O_RDONLY)))
-            env[name] = target
-    report.send(step="running the command")
+            env[numbered("PWB_MNT", number)] = target
+    host.send(step="running the command")
     cwd = mounted[0][0] if mounted else "/"
-    status, seconds = run_command(plan["command"], cwd, env, line, plan["terminal"])  # type: ignore[arg-type]
-    if line is not None:
-        termios.tcdrain(line)
-    report.send(status=status, seconds=seconds)
-    report.send(step="unmounting the filesystem")
+    size = plan["terminal"]
+    terminal = Terminal(TERMINALS[machine], *size) if size else None  # type: ignore[misc]
+    if plan["mark"]:
+        env["PWB_PROFILED"] = "1"
+        mark()
+    status, seconds = run_command(plan["command"], cwd, env, host, terminal)  # type: ignore[arg-type]
+    if plan["mark"]:
+        mark()
+    host.send(status=status, seconds=seconds)
+    host.send(step="unmounting the filesystem")
     for target, errors in reversed(mounted):
         unmount(target, errors)
-    report.send(step="powering off")
+    host.send(step="powering off")
     if plan["results"]:
-        _call("unmounting /results", LIBC.umount2(b"/results", 0))
-    report.send(done=True)
+        _call(f"unmounting {RESULTS}", LIBC.umount2(RESULTS.encode(), 0))
+    host.send(done=True)
 
 
 def main(path: str) -> None:
@@ -348,15 +435,17 @@ def main(path: str) -> None:
     plan = json.loads(Path(path).read_text())
     try:
         cover_root()
-        mount_kernel_interfaces()
-        report = Report()
-        line = None if plan["terminal"] else open_line(OUTPUT)
+        mount_kernel_interfaces(plan["hung_task_s"])
+        host = Host(plan["machine"], terminal=bool(plan["terminal"]))
         try:
-            run_plan(plan, report, line)
+            run_plan(plan, host)
         except RunError as error:
-            report.send(error=str(error))
+            host.send(error=str(error))
         except Exception:
-            report.send(error=f"the guest's agent failed:\n{traceback.format_exc()}")
+            # Seldom needed, and each module takes an emulated CPU some time to load.
+            import traceback
+
+            host.send(error=f"the guest's agent failed:\n{traceback.format_exc()}")
     finally:
         os.sync()
         LIBC.reboot(RB_POWER_OFF)

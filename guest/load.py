@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run fio inside the guest and note, twice a second, what reaches the device and what the flushers cost.
+"""Run fio inside the guest and note, at intervals, what reaches the device and what the flushers cost.
 
-Started as ``load.py PLAN``: a JSON file written by lab/experiment/bench.py, with the keys of :class:`Plan`.
-For every run of the plan it sets the dirty limits, starts fio with the filesystem under test as working
-directory, samples while fio and then the final ``sync`` run, and counts extents. Everything goes to
-``$PWB_RESULTS/raw.json`` as it was read: lab/experiment/measure.py makes the figures. Python's standard
-library only: this runs on the host's Python, seen from the guest.
+Started as ``load.py PLAN``: a JSON file written by lab/experiment/cells.py, with the keys of :class:`Plan`.
+For every run of the plan it makes the settings, sets the dirty limits, starts fio with the filesystem under
+test as working directory, samples while fio and then the final ``sync`` run, and counts extents. Everything
+goes to ``$PWB_RESULTS/raw.json`` as it was read: lab/experiment/measure.py makes the figures. Python's
+standard library only: this runs on the host's Python, seen from the guest.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import mmap
 import os
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -23,7 +24,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 MIB = 1 << 20
 CHUNK_BYTES = 4 * MIB
@@ -40,18 +41,24 @@ GENERIC_AGS = 4
 # _IOWR('f', 135, struct fs_write_stream) of kernel/include/uapi/linux/write_stream.h, to set a stream.
 WRITE_STREAM = 3 << 30 | 16 << 16 | ord("f") << 8 | 135
 SET_STREAM = 1 << 2
+MARK_S = 0.0001
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Run(TypedDict):
     """One fio run of ``job``, a file in the results folder; ``dirty_limit_mib`` None changes no limit.
 
-    fio is stopped when ``stop_mib`` have reached the devices, unless that is None.
+    ``settings`` are files of each device's backing_dev_info and what to write to them. fio is stopped when
+    ``stop_mib`` have reached the devices or ``stop_s`` have passed since they were first written to, unless
+    that is None.
     """
 
     name: str
     job: str
+    settings: dict[str, str]
     dirty_limit_mib: int | None
     stop_mib: int | None
+    stop_s: float | None
     env: dict[str, str]
 
 
@@ -63,7 +70,8 @@ class Plan(TypedDict):
     their inode numbers by ``modulus`` matter (:func:`choose_inodes`). ``placement`` is None, or where XFS is
     to look for blocks: ``base``, ``generic`` or ``stream`` (:func:`place`).
     ``prepare`` is a shell script to run in the filesystem before every run.
-    ``spread`` puts every second file on the second device, behind a symbolic link.
+    ``devices`` is how many there are: file i lies on device i modulo that, behind a symbolic link unless it
+    is the first.
     """
 
     fio: str
@@ -78,7 +86,7 @@ class Plan(TypedDict):
     placement: str | None
     layout_job: str | None
     prepare: str | None
-    spread: bool
+    devices: int
     runs: list[Run]
 
 
@@ -86,29 +94,65 @@ class LoadError(Exception):
     """The plan cannot be carried out; the text says why."""
 
 
-class Sampler:
-    """Reads counters of the devices, of the page cache and of the kworkers, and keeps the series."""
+class Disk(NamedTuple):
+    """A device under test: its node, the folder of its backing_dev_info, and where it is mounted."""
 
-    def __init__(self, stat_files: list[Path], proc: Path = Path("/proc")) -> None:
-        """Prepare to read ``/sys/block/DEV/stat`` files and ``proc``."""
-        self.stat_files = stat_files
+    node: str
+    bdi: Path
+    mount: Path
+
+    @property
+    def sysfs(self) -> Path:
+        """Return its folder in sysfs."""
+        return Path("/sys/block") / Path(self.node).resolve().name
+
+
+class Sampler:
+    """Reads counters of the devices, the page cache, the CPUs and the kworkers, and keeps the series.
+
+    Files stay open between samples: it must not take the CPU time that it looks at.
+    """
+
+    def __init__(self, devices: list[Path], proc: Path = Path("/proc")) -> None:
+        """Prepare to read the counters of devices, by their folders in sysfs, and ``proc``.
+
+        A RAM disk keeps none (its ``iostats`` is 0): then what was submitted to all devices counts.
+        """
         self.proc = proc
+        counted = all((device / "queue" / "iostats").read_text().strip() == "1" for device in devices)
+        stat_files = [device / "stat" for device in devices] if counted else []
         self.start = time.monotonic()
         self.samples: list[dict[str, Any]] = []
+        self._stats = [os.open(path, os.O_RDONLY) for path in stat_files]
+        self._vmstat = os.open(proc / "vmstat", os.O_RDONLY)
+        self._stat = os.open(proc / "stat", os.O_RDONLY)
         self._others: set[str] = set()
+        self._kworker_files: dict[str, tuple[int, int | None]] = {}
+
+    def close(self) -> None:
+        """Close all files."""
+        kworkers = [fd for files in self._kworker_files.values() for fd in files if fd is not None]
+        for fd in (*self._stats, self._vmstat, self._stat, *kworkers):
+            os.close(fd)
 
     def sample(self) -> None:
         """Append one sample of the devices, the page cache and the kworkers."""
-        vmstat = parse_vmstat((self.proc / "vmstat").read_text())
+        vmstat = parse_vmstat(read(self._vmstat))
         self.samples.append(
             {
                 "t": round(time.monotonic() - self.start, 4),
-                "sectors": [sectors_written(path.read_text()) for path in self.stat_files],
+                "sectors": [sectors_written(read(fd)) for fd in self._stats] or [vmstat["pgpgout"] * 2],
                 "dirty": vmstat["nr_dirty"],
                 "writeback": vmstat["nr_writeback"],
+                "idle_s": idle_s(read(self._stat)),
                 "kworkers": self._kworkers(),
             }
         )
+
+    def writing_s(self) -> float:
+        """Return the seconds since the last sample before anything reached the devices."""
+        before = [one["t"] for one in self.samples if one["sectors"] == self.samples[0]["sectors"]]
+        return float(self.samples[-1]["t"] - before[-1])
 
     def written_mib(self) -> float:
         """Return the MiB that have reached the devices since the first sample."""
@@ -122,15 +166,58 @@ class Sampler:
         for pid in os.listdir(self.proc):
             if not pid.isdigit() or pid in self._others:
                 continue
-            try:
-                comm = (self.proc / pid / "comm").read_text()
-                if not comm.startswith("kworker/"):
-                    self._others.add(pid)
+            # One that ended is gone between the listing and the reading.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if pid not in self._kworker_files and not self._open_kworker(pid):
                     continue
-                found[pid] = [any(name in comm for name in FLUSHERS), cpu_ns(self.proc / pid / "schedstat")]
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it ended between the listing and the reading
+                comm, schedstat = self._kworker_files[pid]
+                flushing = any(name in read(comm) for name in FLUSHERS)
+                found[pid] = [flushing, None if schedstat is None else int(read(schedstat).split()[0])]
         return found
+
+    def _open_kworker(self, pid: str) -> bool:
+        """Open the files of a task if it is a kworker; remember it if it is none."""
+        comm = os.open(self.proc / pid / "comm", os.O_RDONLY)
+        if not read(comm).startswith("kworker/"):
+            os.close(comm)
+            self._others.add(pid)
+            return False
+        try:
+            schedstat = os.open(self.proc / pid / "schedstat", os.O_RDONLY)
+        except FileNotFoundError:
+            schedstat = None
+        self._kworker_files[pid] = comm, schedstat
+        return True
+
+
+class Marks:
+    """Shows the profiler, where there is one, what to look at, as the agent does for the whole command.
+
+    A run has two marks, whatever becomes of it.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is marked yet."""
+        self._left = 2 if "PWB_PROFILED" in os.environ else 0
+
+    def begin(self) -> None:
+        """Mark the beginning, once."""
+        if self._left == 2:
+            self._mark()
+
+    def end(self) -> None:
+        """Mark the end, once, and the beginning if there was none."""
+        while self._left:
+            self._mark()
+
+    def _mark(self) -> None:
+        signal.sigtimedwait((), MARK_S)
+        self._left -= 1
+
+
+def read(fd: int) -> str:
+    """Return what a file of the kernel's says now."""
+    return os.pread(fd, 1 << 16, 0).decode()
 
 
 def parse_vmstat(text: str) -> dict[str, int]:
@@ -138,17 +225,15 @@ def parse_vmstat(text: str) -> dict[str, int]:
     return {key: int(value) for key, value in (line.split() for line in text.splitlines())}
 
 
+def idle_s(stat: str) -> float:
+    """Return the seconds that all CPUs together were idle, from ``/proc/stat``."""
+    idle, iowait = stat.split(maxsplit=6)[4:6]
+    return (int(idle) + int(iowait)) / TICKS_PER_S
+
+
 def sectors_written(stat: str) -> int:
     """Return the sectors of 512 bytes written, from a device's ``stat`` (Documentation/block/stat.rst)."""
     return int(stat.split()[6])
-
-
-def cpu_ns(schedstat: Path) -> int | None:
-    """Return a task's ns on a CPU (Documentation/scheduler/sched-stats.rst); None without the file."""
-    try:
-        return int(schedstat.read_text().split()[0])
-    except FileNotFoundError:
-        return None
 
 
 def parse_filefrag(text: str) -> dict[str, int]:
@@ -290,11 +375,12 @@ def place(placement: str, paths: list[Path], device: Path, sysfs: Path = Path("/
         fcntl.ioctl(os.open(path, os.O_WRONLY), WRITE_STREAM, struct.pack("=IIQ", SET_STREAM, stream, 0))
 
 
-def lay_out(plan: Plan, mount: Path, mount2: Path | None, results: Path) -> None:
-    """Make the files that the jobs write to, spread over both devices where the plan asks for it."""
+def lay_out(plan: Plan, mounts: list[Path], results: Path) -> None:
+    """Make the files that the jobs write to, spread over the devices."""
+    mount = mounts[0]
     for directory in plan["directories"]:
         (mount / directory).mkdir(parents=True, exist_ok=True)
-    paths = make_files(plan, mount, mount2)
+    paths = make_files(plan, mounts)
     if plan["placement"]:
         place(plan["placement"], paths, Path(os.environ["PWB_DEV"]))
     if plan["layout_job"]:
@@ -304,22 +390,28 @@ def lay_out(plan: Plan, mount: Path, mount2: Path | None, results: Path) -> None
         if done.returncode:
             fail_with_fio(words, output, "laying out its files")
         output.unlink(missing_ok=True)
-        if plan["spread"] and mount2 is not None:
-            for path in regular_files(mount)[1::2]:
-                move_behind_link(path, mount2 / path.relative_to(mount))
+        files = regular_files(mount)
+        if len(files) < len(mounts):
+            raise LoadError(f"{len(files)} files cannot be spread over {len(mounts)} devices")
+        for index, path in enumerate(files):
+            other = mounts[index % len(mounts)]
+            if other != mount:
+                move_behind_link(path, other / path.relative_to(mount))
     os.sync()
     if not plan["empty"]:
         fill_cache(paths)
 
 
-def make_files(plan: Plan, mount: Path, mount2: Path | None) -> list[Path]:
+def make_files(plan: Plan, mounts: list[Path]) -> list[Path]:
     """Make the plan's own files and return their paths."""
+    mount = mounts[0]
     paths = [mount / name for name in plan["files"]]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
-    if plan["spread"] and mount2 is not None:
-        for path in paths[1::2]:
-            target = mount2 / path.relative_to(mount)
+    for index, path in enumerate(paths):
+        other = mounts[index % len(mounts)]
+        if other != mount:
+            target = other / path.relative_to(mount)
             target.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(target)
     if plan["inodes"] and plan["modulus"]:
@@ -355,8 +447,29 @@ def save_ag_counters(output: Path, debugfs: Path = Path("/sys/kernel/debug")) ->
         output.write_text(counted, encoding="utf-8")
 
 
-def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[Path]) -> dict[str, Any]:
+def wait(process: subprocess.Popen[str], seconds: float) -> bool:
+    """Wait until a process has ended or the time is over; return whether it has ended."""
+    end = os.pidfd_open(process.pid)
+    try:
+        select.select([end], [], [], seconds)
+    finally:
+        os.close(end)
+    return process.poll() is not None
+
+
+def is_enough(run: Run, sampler: Sampler) -> bool:
+    """Say whether the jobs have done what the run is about."""
+    if run["stop_mib"] is not None and sampler.written_mib() > run["stop_mib"]:
+        return True
+    return run["stop_s"] is not None and sampler.writing_s() > run["stop_s"]
+
+
+def measure(plan: Plan, run: Run, results: Path, disks: list[Disk]) -> dict[str, Any]:
     """Do one run and return what was read during it."""
+    mount = disks[0].mount
+    for name, value in run["settings"].items():
+        for disk in disks:
+            (disk.bdi / name).write_text(value)
     settings = {}
     if run["dirty_limit_mib"]:
         settings = set_dirty_limit(run["dirty_limit_mib"])
@@ -365,21 +478,23 @@ def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[P
         Path("/proc/sys/vm/drop_caches").write_text("1")
     group = prepare(plan["prepare"], mount, results / "prepare.txt") if plan["prepare"] else None
     output = results / f"{run['name']}.fio.json"
-    sampler = Sampler(stat_files)
+    sampler = Sampler([disk.sysfs for disk in disks])
     sampler.sample()
     process = fio(plan, results / run["job"], output, mount, run["env"])
     words: list[str] = []
     reader = threading.Thread(target=lambda: words.append(process.stdout.read() if process.stdout else ""))
     reader.start()
+    marks = Marks()
     stopped = False
-    while process.poll() is None:
-        try:
-            process.wait(plan["sample_s"])
-        except subprocess.TimeoutExpired:
-            sampler.sample()
-            if run["stop_mib"] is not None and not stopped and sampler.written_mib() > run["stop_mib"]:
-                process.send_signal(signal.SIGINT)
-                stopped = True
+    while not wait(process, plan["sample_s"]):
+        sampler.sample()
+        if sampler.written_mib() > 0:
+            marks.begin()
+        if not stopped and is_enough(run, sampler):
+            marks.end()
+            process.send_signal(signal.SIGINT)
+            stopped = True
+    marks.end()
     sampler.sample()
     reader.join()
     fio_s = sampler.samples[-1]["t"]
@@ -389,6 +504,7 @@ def measure(plan: Plan, run: Run, mount: Path, results: Path, stat_files: list[P
     os.sync()
     sync_s = time.monotonic() - begin
     sampler.sample()
+    sampler.close()
     save_ag_counters(results / f"{run['name']}.writeback.txt")
     if group is not None:
         with contextlib.suppress(ProcessLookupError):
@@ -416,22 +532,24 @@ def main(arguments: list[str]) -> int:
         )
         return 2
     plan: Plan = json.loads(Path(arguments[0]).read_text())
-    second = os.environ.get("PWB_MNT2")
-    devices = [os.environ["PWB_DEV"]] + ([os.environ["PWB_DEV2"]] if plan["spread"] else [])
-    stat_files = [Path("/sys/block") / Path(device).resolve().name / "stat" for device in devices]
+    disks = [
+        Disk(os.environ[f"PWB_DEV{n}"], Path(os.environ[f"PWB_BDI{n}"]), Path(os.environ[f"PWB_MNT{n}"]))
+        for n in ["", *range(2, plan["devices"] + 1)]
+    ]
     raw: dict[str, Any] = {
         "kernel": os.uname().release,
         "page_bytes": os.sysconf("SC_PAGE_SIZE"),
+        "cpus": os.cpu_count(),
         "runs": [],
         "failure": None,
     }
     try:
         begin = time.monotonic()
-        lay_out(plan, Path(mount), Path(second) if second else None, Path(results))
+        lay_out(plan, [disk.mount for disk in disks], Path(results))
         raw["layout_s"] = round(time.monotonic() - begin, 4)
         raw["extents_before"] = count_extents(plan["filefrag"], Path(mount))
         for run in plan["runs"]:
-            raw["runs"].append(measure(plan, run, Path(mount), Path(results), stat_files))
+            raw["runs"].append(measure(plan, run, Path(results), disks))
     except (LoadError, OSError) as error:
         raw["failure"] = str(error)
     (Path(results) / "raw.json").write_text(json.dumps(raw, separators=(",", ":")))

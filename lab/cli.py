@@ -123,6 +123,13 @@ def _guest_options(command: _F) -> _F:
                 help="Kernel to boot, built first where missing",
             ),
             click.option(
+                "--machine",
+                default="uml",
+                show_default=True,
+                metavar="uml|smp",
+                help="User-mode Linux, or an emulated x86-64 of up to 64 CPUs",
+            ),
+            click.option(
                 "--fs",
                 default="xfs",
                 show_default=True,
@@ -137,7 +144,10 @@ def _guest_options(command: _F) -> _F:
                 help="Test device, see devices/",
             ),
             click.option(
-                "--device-count", default=1, show_default=True, help="2: a second one at /mnt/test2"
+                "--device-count",
+                default=1,
+                show_default=True,
+                help="Up to 64; the second one is at /mnt/test2",
             ),
             click.option(
                 "--device-size-mib", type=int, help="Size of each device  [default: the device's own]"
@@ -154,7 +164,7 @@ def _guest_options(command: _F) -> _F:
                 "--mem-mib", default=2048, show_default=True, help="Guest memory, device contents included"
             ),
             click.option(
-                "--cpus", default=2, show_default=True, help="Guest CPUs, no more than the host has free"
+                "--cpus", default=2, show_default=True, help="Guest CPUs; on uml no more than the host has"
             ),
             click.option(
                 "--results",
@@ -167,6 +177,17 @@ def _guest_options(command: _F) -> _F:
     return _source_options(command)
 
 
+def _clock(default: str) -> Callable[[_F], _F]:
+    """Return the option that names the clock of the machine smp."""
+    return click.option(
+        "--clock",
+        default=default,
+        show_default=True,
+        metavar="virtual|host",
+        help="Time on smp: what its CPUs have executed, or the host's",
+    )
+
+
 def _settings(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Parse each ``PATH=VALUE``; the last one of a path counts."""
     settings = {}
@@ -176,6 +197,51 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
             raise click.BadParameter(f"{value!r}: expected PATH=VALUE, such as nwritebacks=4")
         settings[path] = written
     return settings
+
+
+def _machine_options(*, machine: str | None, cpus: int | None) -> Callable[[_F], _F]:
+    """Return the options that choose the machine to measure on; None: what the scenario says."""
+    own = "  [default: what the scenario says]"
+
+    def add(command: _F) -> _F:
+        chosen = click.option(
+            "--machine",
+            default=machine,
+            show_default=machine is not None,
+            type=click.Choice(["uml", "smp"]),
+            help="User-mode Linux, or emulated x86-64 in virtual time" + ("" if machine else own),
+        )
+        count = click.option(
+            "--cpus",
+            default=cpus,
+            show_default=cpus is not None,
+            type=int,
+            help="Guest CPUs" + ("" if cpus else own),
+        )
+        return chosen(count(command))
+
+    return add
+
+
+def _where_options(command: _F) -> _F:
+    """Add the options that say where guests in virtual time run."""
+    scheduler = click.option(
+        "--scheduler",
+        metavar="tcp://HOST:PORT",
+        help="Cluster of dask.distributed to run the guests on  [default: one on this machine]",
+    )
+    fresh = click.option("--fresh", is_flag=True, help="Measure again what was measured before")
+    return scheduler(fresh(command))
+
+
+def _profile_option(command: _F) -> _F:
+    """Add the option for a profile of each run."""
+    return click.option(
+        "--profile",
+        "profiled",
+        is_flag=True,
+        help="Show who runs, spins and waits: tables and flame graphs in the result's folder raw/",
+    )(command)
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
@@ -197,18 +263,21 @@ def _numbers(context: click.Context, parameter: click.Parameter, value: str) -> 
 def _kernel(kernel: str, tree: Path | None, series: str | None, options: dict[str, Any]) -> Path:
     """Return the kernel that ``--kernel`` names, built where it is missing.
 
-    Unknown names are refused first, not after the minutes that a build takes.
+    What the guest cannot be given is refused first, not after the minutes that a build takes.
     """
-    from lab.machine import devices, guest
+    from lab.machine import guest
+    from lab.machine.hardware import Hardware
     from lab.tree import config
 
+    size = ("machine", "clock", "mem_mib", "cpus", "mips", "quantum_ns", "lanes")
+    hardware = Hardware(**{name: options[name] for name in size if name in options})
+    flavours = config.FRAGMENTS[hardware.machine]
     is_path = "/" in kernel
-    if not is_path and kernel not in config.FRAGMENTS:
-        raise unknown_name("kernel", kernel, [*config.FRAGMENTS, "PATH"])
-    if options["fs"] not in guest.FILESYSTEMS:
-        raise unknown_name("filesystem", options["fs"], guest.FILESYSTEMS)
-    devices.load(options["device"])
-    return Path(kernel) if is_path else _build(kernel, _source(tree, series)).path
+    if not is_path and kernel not in flavours:
+        raise unknown_name("kernel", kernel, [*flavours, "PATH"])
+    made = ("fs", "device", "device_count", "device_size_mib")
+    guest.check(hardware, **{name: options[name] for name in made if name in options})
+    return Path(kernel) if is_path else _build(kernel, _source(tree, series), hardware.machine).path
 
 
 def _known_filesystem(fs: str) -> None:
@@ -220,18 +289,18 @@ def _known_filesystem(fs: str) -> None:
         raise unknown_name("filesystem", fs, known)
 
 
-def _build(flavour: str, source: Source) -> Kernel:
+def _build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
     from lab.tree.build import build
 
-    return build(flavour, source)
+    return build(flavour, source, machine)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def cli() -> None:
     """Build stock and parallel-writeback Linux, and compare them on real fio jobs.
 
-    Kernels run as User-mode Linux: an ordinary program, no root, no image.  What is fetched and built is
-    kept in $PWB_CACHE, or else ~/.cache/pwb.
+    Kernels run as User-mode Linux or in QEMU: ordinary programs, no root, no image.  What is fetched and
+    built is kept in $PWB_CACHE, or else ~/.cache/pwb.
     """
 
 
@@ -240,10 +309,10 @@ def check() -> None:
     """Check that this machine has all that building and measuring need."""
     from lab.experiment import scenario
     from lab.machine import host
+    from lab.machine.hardware import QEMU_MIB
 
     size = scenario.load("headline").guest
-    need = host.Need(disk_bytes=_DISK_BYTES, cpus=size.cpus, guest_mem_bytes=size.mem_mib << 20)
-    host.check(need)
+    host.check(host.Need(disk_bytes=_DISK_BYTES, memory_bytes=(size.mem_mib + QEMU_MIB) << 20))
     click.echo("this machine has all that building and measuring need")
 
 
@@ -278,17 +347,25 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 
 
 @cli.command()
+@click.option("--machine", metavar="uml|smp", help="Machine to build for  [default: uml; without names both]")
 @click.argument("flavours", nargs=-1, metavar="[stock|parallel|debug|nocgroup|traced|lockstat]...")
 @_source_options
-def build(flavours: tuple[str, ...], tree: Path | None, series: str | None) -> None:
+def build(flavours: tuple[str, ...], machine: str | None, tree: Path | None, series: str | None) -> None:
     """Build kernels, all that the tests need unless named; print where each is."""
     from lab.tree import config
 
-    for flavour in flavours:
-        config.fragments(flavour)
+    if machine is not None and machine not in config.FRAGMENTS:
+        raise unknown_name("machine", machine, config.FRAGMENTS)
+    if flavours:
+        wanted = [(flavour, machine or "uml") for flavour in flavours]
+    else:
+        machines = [machine] if machine else config.TESTED
+        wanted = [(flavour, each) for each in machines for flavour in config.TESTED[each]]
+    for flavour, each in wanted:
+        config.fragments(flavour, each)
     source = _source(tree, series)
-    for flavour in flavours or config.TESTED:
-        click.echo(f"{flavour}: {_build(flavour, source).path}")
+    for flavour, each in wanted:
+        click.echo(f"{each} {flavour}: {_build(flavour, source, each).path}")
 
 
 @cli.command(context_settings={"allow_interspersed_args": False})
@@ -297,14 +374,35 @@ def build(flavours: tuple[str, ...], tree: Path | None, series: str | None) -> N
     "--timeout",
     "timeout_s",
     type=click.FloatRange(min=0, min_open=True),
-    default=300,
-    show_default=True,
     metavar="S",
-    help="Seconds until the guest must be off",
+    help="Seconds of the host until the guest must be off  [default: 300, in virtual time 1800]",
+)
+@_clock("virtual")
+@click.option(
+    "--mips", type=int, help="In virtual time: million instructions a CPU does a second  [default: 1000]"
+)
+@click.option(
+    "--quantum-ns",
+    type=int,
+    help="In virtual time: how far a CPU may be ahead of another  [default: see docs/machine.md]",
+)
+@click.option("--lanes", type=int, help="In virtual time: CPUs that run at once  [default: the host's cores]")
+@click.option(
+    "--profile",
+    "is_profiled",
+    is_flag=True,
+    help="In virtual time: show who runs, spins and waits; flame graphs go to --results  "
+    "[default: results/profile]",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def guest(
-    command: tuple[str, ...], kernel: str, tree: Path | None, series: str | None, **options: Any
+    *,
+    command: tuple[str, ...],
+    kernel: str,
+    tree: Path | None,
+    series: str | None,
+    is_profiled: bool,
+    **options: Any,
 ) -> int:
     """Boot a kernel, run COMMAND in it, exit with its status.
 
@@ -314,14 +412,35 @@ def guest(
     """
     from lab.machine import guest as guests
 
+    options = {name: value for name, value in options.items() if value is not None}
+    if is_profiled and (options["machine"], options["clock"]) != ("smp", "virtual"):
+        raise click.UsageError("--profile is of virtual time: it needs --machine smp without --clock host")
     path = _kernel(kernel, tree, series, options)
-    return guests.run(path, list(command), stream=sys.stdout, **options).status
+    if not is_profiled:
+        return guests.run(path, list(command), stream=sys.stdout, **options).status
+    return _profiled_guest(path, list(command), options)
+
+
+def _profiled_guest(kernel: Path, command: list[str], options: dict[str, Any]) -> int:
+    """Run a guest and show its profile; return the status of the command."""
+    from lab.machine import guest as guests
+    from lab.result import profile, report, results
+
+    folder = options.pop("results", results.RESULTS / "profile")
+    done = profile.profiled(guests.run, kernel, command, results=folder, stream=sys.stdout, **options)
+    profile.show(report.terminal(), folder)
+    return done.status
 
 
 @cli.command()
 @_guest_options
+@_clock("host")
 def shell(kernel: str, tree: Path | None, series: str | None, **options: Any) -> int:
-    """Boot a kernel and give a shell in it."""
+    """Boot a kernel and give a shell in it.
+
+    On smp it lives in the host's time unless asked otherwise: in virtual time a second of many busy CPUs
+    takes half a minute.
+    """
     from lab.machine import guest as guests
 
     return guests.shell(_kernel(kernel, tree, series, options), **options).status
@@ -389,6 +508,31 @@ def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **cho
 
 
 @cli.command()
+@click.argument("tests", nargs=-1, metavar="[TEST]...")
+@_output_folder("results/clock", "Folder for table.md and summary.json")
+@_source_options
+def clock(*, tests: tuple[str, ...], output: Path, tree: Path | None, series: str | None) -> int:
+    """Show that the clock of the machine smp is right, with a table of what must hold.
+
+    TEST is one of repeat, load, loop, device, rate, sleep, lock, sensitivity, uml and speed; all of them
+    unless given. Lines of the same tests that are in the output folder are replaced. The exit status is 1
+    when a bound is not met.
+    """
+    from lab.probes import clock, trial
+
+    chosen = clock.chosen(tests)
+    source = _source(tree, series)
+    run = clock.once(lambda one: trial.boot(one, _build(one.kernel, source, one.machine).path))
+    met = True
+    for name in chosen:
+        rows = clock.rows(name, run)
+        met &= all(row.met is not False for row in rows)
+        clock.keep(rows, output)
+        click.echo(clock.table(rows), nl=False)
+    return 0 if met else 1
+
+
+@cli.command()
 @_output_folder("isolation", "Folder for summary.json and isolation.png")
 @_source_options
 def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
@@ -445,9 +589,22 @@ def throttle(folder: Path) -> None:
 
 @cli.command()
 @click.argument("scenario", default="headline", metavar="[SCENARIO]")
-@click.option("--full", is_flag=True, help="More devices, contexts and repetitions, as the scenario lists")
+@click.option("--full", is_flag=True, help="More devices, CPUs and repetitions, as the scenario lists")
+@_machine_options(machine=None, cpus=None)
+@_where_options
+@_profile_option
 @_source_options
-def bench(scenario: str, full: bool, tree: Path | None, series: str | None) -> None:
+def bench(
+    *,
+    scenario: str,
+    full: bool,
+    scheduler: str | None,
+    fresh: bool,
+    profiled: bool,
+    tree: Path | None,
+    series: str | None,
+    **rest: Any,
+) -> None:
     """Measure stock against parallel, with the bounds, in one run.
 
     SCENARIO is the name of a file in scenarios/; "headline" unless given.
@@ -456,7 +613,8 @@ def bench(scenario: str, full: bool, tree: Path | None, series: str | None) -> N
     from lab.experiment import scenario as scenarios
 
     scenarios.load(scenario)
-    benches.bench(scenario, full=full, source=_source(tree, series))
+    where = benches.Where(scheduler, fresh, profiled)
+    benches.bench(scenario, full=full, source=_source(tree, series), where=where, **rest)
 
 
 @cli.command()
@@ -468,24 +626,36 @@ def bench(scenario: str, full: bool, tree: Path | None, series: str | None) -> N
     help="fio job file of your own, run as it is",
 )
 @click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=_names, help="Filesystems")
+@click.option("--device", default="brd", show_default=True, metavar="NAME", help="Test device, see devices/")
 @click.option(
-    "--device", default="nolat", show_default=True, metavar="NAME", help="Test device, see devices/"
+    "--contexts", default="1,2,4,8", show_default=True, callback=_numbers, help="Numbers of contexts"
 )
-@click.option("--contexts", default="1,2,4", show_default=True, callback=_numbers, help="Numbers of contexts")
 @click.option(
     "--dirty-limits-mib",
-    default="128,1024",
+    default="128",
     show_default=True,
     callback=_numbers,
     help="Values for vm.dirty_bytes",
 )
-@click.option("--repetitions", default=2, show_default=True, help="Rounds; the median is reported")
+@click.option("--repetitions", default=1, show_default=True, help="Rounds; the median is reported")
+@_machine_options(machine="smp", cpus=8)
+@_where_options
+@_profile_option
 @_source_options
-def run(job: Path, tree: Path | None, series: str | None, **rest: Any) -> None:
+def run(
+    *,
+    job: Path,
+    scheduler: str | None,
+    fresh: bool,
+    profiled: bool,
+    tree: Path | None,
+    series: str | None,
+    **rest: Any,
+) -> None:
     """Compare stock and parallel on a fio job file of your own."""
-    from lab.experiment.bench import run_job
+    from lab.experiment.bench import Where, run_job
 
-    run_job(job, source=_source(tree, series), **rest)
+    run_job(job, source=_source(tree, series), where=Where(scheduler, fresh, profiled), **rest)
 
 
 @cli.command()
@@ -505,6 +675,8 @@ def run(job: Path, tree: Path | None, series: str | None, **rest: Any) -> None:
     metavar="FOLDER",
     help="Where table.md, summary.json and plots go  [default: results/published]",
 )
+@_machine_options(machine=None, cpus=None)
+@_where_options
 @_source_options
 def compare(
     *,
@@ -512,20 +684,25 @@ def compare(
     folders: tuple[Path, ...],
     full: bool,
     output: Path | None,
+    scheduler: str | None,
+    fresh: bool,
     tree: Path | None,
     series: str | None,
+    **rest: Any,
 ) -> None:
     """Measure published claims, and show published and measured side by side.
 
     SCENARIO is a scenario with published numbers or bars in it; all of them unless given.
     """
+    from lab.experiment.bench import Where
     from lab.result import published_table as tables
 
     if folders and (scenarios or full):
         raise click.UsageError("--results takes what was measured: it excludes SCENARIO and --full")
     if not folders:
         names = tables.known(list(scenarios))
-        folders = tuple(tables.measure(names, full=full, source=_source(tree, series)))
+        where = Where(scheduler, fresh)
+        folders = tuple(tables.measure(names, full=full, source=_source(tree, series), where=where, **rest))
     tables.compare(list(folders), output or tables.OUTPUT)
 
 

@@ -34,16 +34,6 @@ def kernel_source() -> Source:
 
 
 @pytest.fixture(scope="session")
-def stock_kernel(kernel_source: Source) -> Kernel:
-    return build("stock", kernel_source)
-
-
-@pytest.fixture(scope="session")
-def parallel_kernel(kernel_source: Source) -> Kernel:
-    return build("parallel", kernel_source)
-
-
-@pytest.fixture(scope="session")
 def debug_kernel(kernel_source: Source) -> Kernel:
     return build("debug", kernel_source)
 
@@ -51,6 +41,21 @@ def debug_kernel(kernel_source: Source) -> Kernel:
 @pytest.fixture(scope="session")
 def nocgroup_kernel(kernel_source: Source) -> Kernel:
     return build("nocgroup", kernel_source)
+
+
+@pytest.fixture(scope="session")
+def smp_stock_kernel(kernel_source: Source) -> Kernel:
+    return build("stock", kernel_source, "smp")
+
+
+@pytest.fixture(scope="session")
+def smp_parallel_kernel(kernel_source: Source) -> Kernel:
+    return build("parallel", kernel_source, "smp")
+
+
+@pytest.fixture(scope="session")
+def smp_debug_kernel(kernel_source: Source) -> Kernel:
+    return build("debug", kernel_source, "smp")
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def result() -> list[Measured]:
         *measured("direct", None, None, [300, 300]),
         *measured("parallel", 1, 128, [90, 100]),
         *measured("parallel", 2, 128, [200, 220]),
-        *measured("two_bdi", None, 128, [220, 220]),
+        *measured("bdis", None, 128, [220, 220]),
     ]
 
 
@@ -111,7 +111,7 @@ def small_scenario(**changes: Any) -> Scenario:
         "devices": ["nolat"],
         "filesystems": ["xfs", "ext4"],
         "contexts": [1, 2],
-        "bounds": ["two_bdi", "direct"],
+        "bounds": ["bdis", "direct"],
         "repetitions": 2,
         "limits": [{"mib": 128, "ramp_s": 2, "window_s": 4}, {"mib": 256, "ramp_s": 2, "window_s": 4}],
         "files": {"names": ["a", "b"], "size_mib": 4},

@@ -59,8 +59,8 @@ def test_there_is_a_device_for_every_placement() -> None:
 
 @pytest.mark.guest
 @pytest.mark.parametrize("name", PLACEMENTS)
-def test_rocksdb_writes_to_flash(parallel_kernel: Kernel, name: str) -> None:
-    found = amplification.record(parallel_kernel, PLACEMENTS[name], records=4000, operations=4000)
+def test_rocksdb_writes_to_flash(debug_kernel: Kernel, name: str) -> None:
+    found = amplification.record(debug_kernel, PLACEMENTS[name], records=4000, operations=4000)
     assert [done for done, _, _ in found.samples] == list(range(0, 4001, 100))
     _, host, media = found.samples[-1]
     assert 0 < host <= media

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.experiment import bench, scenario, schedule
+from lab.experiment import bench, cells, scenario, schedule
+from lab.experiment.cells import LOAD, Kernels, Runner
+from lab.experiment.cluster import InTurn
 from lab.machine import guest, host
 from lab.result import plots
 from lab.tree import build
@@ -32,14 +34,14 @@ def _plots_only_where_looked_at(monkeypatch: pytest.MonkeyPatch, request: pytest
 
 
 @pytest.fixture
-def kernels(tmp_path: Path) -> bench.Kernels:
+def kernels(tmp_path: Path) -> Kernels:
     config = tmp_path / "config"
     config.write_text("CONFIG_UML=y\n")
 
     def kernel(flavour: str) -> Kernel:
         return Kernel(path=tmp_path / flavour, flavour=flavour, version="7.3.4", identity="i", config=config)
 
-    return bench.Kernels(stock=kernel("stock"), parallel=kernel("parallel"))
+    return Kernels(stock=kernel("stock"), parallel=kernel("parallel"))
 
 
 class FakeGuest:
@@ -71,21 +73,21 @@ class FakeGuest:
 
 
 def _measure(
-    chosen: scenario.Scenario, kernels: bench.Kernels, runner: bench.Runner, root: Path
+    chosen: scenario.Scenario, kernels: Kernels, runner: Runner, root: Path
 ) -> tuple[Path, list[dict[str, Any]], str]:
     out = io.StringIO()
     folder = bench.measure(
         chosen,
         kernels,
         job_folder=root,
-        runner=runner,
+        crew=InTurn(runner),
         root=root / "results",
         console=Console(file=out, width=140),
     )
     return folder, json.loads((folder / "summary.json").read_text()), out.getvalue()
 
 
-def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: Kernels) -> None:
     runner = FakeGuest()
     chosen = samples.small_scenario(
         filesystems=["xfs"],
@@ -106,7 +108,7 @@ def test_every_mode_of_ag_aware_writeback_is_tried(tmp_path: Path, kernels: benc
     assert all(cell["ratio_to_stock"] for cell in cells)
 
 
-def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: Kernels) -> None:
     runner = FakeGuest()
     chosen = samples.small_scenario(
         filesystems=["xfs"],
@@ -122,7 +124,7 @@ def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: bench.Ke
     assert [cell["placement"] for cell in cells] == [None, "base", "stream"]
 
 
-def test_a_whole_bench(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_a_whole_bench(tmp_path: Path, kernels: Kernels) -> None:
     runner = FakeGuest()
     folder, cells, shown = _measure(samples.small_scenario(), kernels, runner, tmp_path)
     assert (tmp_path / "results" / "latest").resolve() == folder.resolve()
@@ -130,7 +132,7 @@ def test_a_whole_bench(tmp_path: Path, kernels: bench.Kernels) -> None:
     cell = next(c for c in cells if c["contexts"] == 2 and c["dirty_limit_mib"] == 256 and c["fs"] == "ext4")
     assert cell["kernel"] == "parallel"
     assert cell["runs"] == 2
-    assert (cell["ratio_to_stock"], cell["ratio_to_two_bdi"], cell["ratio_to_direct"]) == (2, 1, 2)
+    assert (cell["ratio_to_stock"], cell["ratio_to_bdis"], cell["ratio_to_direct"]) == (2, 1, 2)
     assert (folder / cell["raw"][0]).exists()
     meta = json.loads((folder / "meta.json").read_text())
     assert meta["kernels"]["parallel"]["identity"] == "i"
@@ -142,21 +144,27 @@ def test_a_whole_bench(tmp_path: Path, kernels: bench.Kernels) -> None:
     assert "xfs on nolat: at 128 MiB best at 1 context, 2.00x stock" in shown
 
 
-def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels) -> None:
     runner = FakeGuest()
     _measure(samples.small_scenario(filesystems=["f2fs"], repetitions=1), kernels, runner, tmp_path)
     stock, one, two, bdis = runner.calls
     assert [call["kernel"] for call in runner.calls] == ["stock", "parallel", "parallel", "stock"]
     assert [call["settings"] for call in runner.calls] == [{}, {"nwritebacks": "1"}, {"nwritebacks": "2"}, {}]
-    assert (bdis["device_count"], bdis["device_size_mib"], bdis["plan"]["spread"]) == (2, 2560, True)
-    assert (one["device_count"], one["device_size_mib"], one["plan"]["spread"]) == (1, 5120, False)
+    assert (bdis["device_count"], bdis["device_size_mib"], bdis["plan"]["devices"]) == (2, 2560, 2)
+    assert (one["device_count"], one["device_size_mib"], one["plan"]["devices"]) == (1, 5120, 1)
     assert [run["name"] for run in stock["plan"]["runs"]] == ["limit-128", "limit-256", "direct"]
     assert [run["name"] for run in two["plan"]["runs"]] == ["limit-128", "limit-256"]
-    assert stock["plan"]["runs"][0]["env"] == {"RAMP_S": "2000ms", "WINDOW_S": "4000ms"}
-    assert stock["command"][-2:] == [str(bench.LOAD), "/results/plan.json"]
+    assert stock["plan"]["runs"][0]["env"] == {
+        "RAMP_S": "2000ms",
+        "WINDOW_S": "4000ms",
+        "CPUS": "2",
+        "FILE_MIB": "4",
+    }
+    assert two["plan"]["runs"][0]["settings"] == {"nwritebacks": "2"}
+    assert stock["command"][-2:] == [str(LOAD), "/results/plan.json"]
 
 
-def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: Kernels) -> None:
     limit = {"mib": 128, "ramp_s": 1, "window_s": 9, "between_mib": [100, 300]}
     chosen = samples.small_scenario(filesystems=["f2fs"], repetitions=1, limits=[limit], bounds=[])
     runner = FakeGuest()
@@ -166,7 +174,19 @@ def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: bench
     assert boot.estimate_s == pytest.approx(schedule.BOOT_ESTIMATE_S + 300 / 30 + 0.8 + 128 / 250)
 
 
-def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_separate_bdis_share_the_cpus_that_mkfs_is_told(kernels: Kernels, tmp_path: Path) -> None:
+    chosen = scenario.load("headline")
+    told = {
+        boot.setting.variant: cells.task(boot, chosen, kernels, "", tmp_path).mkfs
+        for boot in schedule.boots(chosen)
+        if boot.fs == "xfs"
+    }
+    assert told["stock"] == told["parallel"] == ["-d", "agcount=8"]
+    # mkfs.xfs refuses a single AG, and eight leave no room for the log of a small device.
+    assert told["bdis"] == ["-d", "agcount=2"]
+
+
+def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: Kernels) -> None:
     runner = FakeGuest()
     chosen = samples.small_scenario(
         filesystems=["xfs", "ext4"],
@@ -192,9 +212,7 @@ def test_guests_get_affinity_layout_and_mkfs_options(tmp_path: Path, kernels: be
     assert cells[1]["ratio_to_stock"] == 2
 
 
-def test_jobs_reach_the_guest_unmodified_and_the_bound_derived(
-    tmp_path: Path, kernels: bench.Kernels
-) -> None:
+def test_jobs_reach_the_guest_unmodified_and_the_bound_derived(tmp_path: Path, kernels: Kernels) -> None:
     chosen = samples.small_scenario(files=None, filesystems=["xfs"], contexts=[1], repetitions=1)
     folder, _, _ = _measure(chosen, kernels, FakeGuest(), tmp_path)
     where = folder / "raw" / "nolat-xfs-stock-128-round1"
@@ -203,14 +221,14 @@ def test_jobs_reach_the_guest_unmodified_and_the_bound_derived(
     assert "create_only=1" in (where / "layout.fio").read_text()
 
 
-def test_a_failing_job_is_an_error_and_latest_stays(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_a_failing_job_is_an_error_and_latest_stays(tmp_path: Path, kernels: Kernels) -> None:
     good, _, _ = _measure(samples.small_scenario(), kernels, FakeGuest(), tmp_path)
 
     def fail(raw: dict[str, Any], call: dict[str, Any]) -> None:
         if call["kernel"] == "parallel":
             raw.update(runs=[], failure="fio failed in run limit-128: fio: no space")
 
-    with pytest.raises(LabError, match=r"nolat xfs 1 context: fio failed .*no space") as caught:
+    with pytest.raises(LabError, match=r"nolat xfs 1 context, round 1: fio failed .*no space") as caught:
         _measure(samples.small_scenario(), kernels, FakeGuest(fail), tmp_path)
     assert (tmp_path / "results" / "latest").resolve() == good.resolve()
     [kept] = (tmp_path / "results").glob("*.incomplete")
@@ -222,7 +240,7 @@ def test_a_failing_job_is_an_error_and_latest_stays(tmp_path: Path, kernels: ben
     }
 
 
-def test_a_guest_error_says_where_and_what(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_a_guest_error_says_where_and_what(tmp_path: Path, kernels: Kernels) -> None:
     def broken(*_: Any, **__: Any) -> guest.GuestResult:
         raise GuestError("WARNING: CPU: 0 at mm/backing-dev.c")
 
@@ -230,7 +248,7 @@ def test_a_guest_error_says_where_and_what(tmp_path: Path, kernels: bench.Kernel
         _measure(samples.small_scenario(), kernels, broken, tmp_path)
 
 
-def test_an_interrupt_keeps_what_was_measured(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_an_interrupt_keeps_what_was_measured(tmp_path: Path, kernels: Kernels) -> None:
     def interrupt(raw: dict[str, Any], call: dict[str, Any]) -> None:
         if call["kernel"] == "parallel":
             raise KeyboardInterrupt
@@ -242,9 +260,9 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path: Path, kernels: bench.Ker
     assert json.loads((kept / "summary.json").read_text())
 
 
-def test_a_bound_that_does_not_work_costs_only_the_bound(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_a_bound_that_does_not_work_costs_only_the_bound(tmp_path: Path, kernels: Kernels) -> None:
     def fail(raw: dict[str, Any], call: dict[str, Any]) -> None:
-        if call["plan"]["spread"]:
+        if call["plan"]["devices"] > 1:
             raw.update(runs=[], failure="two of it")
         elif call["plan"]["runs"][-1]["name"] == "direct":
             raw["runs"].pop()
@@ -252,23 +270,23 @@ def test_a_bound_that_does_not_work_costs_only_the_bound(tmp_path: Path, kernels
 
     _, cells, shown = _measure(samples.small_scenario(), kernels, FakeGuest(fail), tmp_path)
     assert {cell["variant"] for cell in cells} == {"stock", "parallel"}
-    assert "no bound from two BDIs: two of it" in shown
+    assert "no bound from separate BDIs: two of it" in shown
     assert "no bound from direct I/O: fio: bad block size" in shown
 
 
-def test_jobs_that_use_one_device_of_two_are_no_bound(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_jobs_that_use_one_device_of_two_are_no_bound(tmp_path: Path, kernels: Kernels) -> None:
     def one_sided(raw: dict[str, Any], call: dict[str, Any]) -> None:
-        if call["plan"]["spread"]:
+        if call["plan"]["devices"] > 1:
             for run in raw["runs"]:
                 for sample in run["samples"]:
                     sample["sectors"][1] = 0
 
     _, cells, shown = _measure(samples.small_scenario(), kernels, FakeGuest(one_sided), tmp_path)
-    assert "two_bdi" not in {cell["variant"] for cell in cells}
+    assert "bdis" not in {cell["variant"] for cell in cells}
     assert "cannot be spread" in shown
 
 
-def test_no_figures_shows_what_the_guest_printed(tmp_path: Path, kernels: bench.Kernels) -> None:
+def test_no_figures_shows_what_the_guest_printed(tmp_path: Path, kernels: Kernels) -> None:
     def silent(*_: Any, **__: Any) -> guest.GuestResult:
         return guest.GuestResult(status=127, console="", seconds=0, output="python3: command not found")
 
@@ -281,7 +299,7 @@ SOURCE = Source(path=Path("/nowhere"), version="7.3.4", series="7.3", identity="
 
 @pytest.fixture
 def no_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(flavour: str, source: Source) -> Kernel:
+    def refuse(flavour: str, source: Source, machine: str = "uml") -> Kernel:
         raise AssertionError("bad input must be found before anything is built")
 
     monkeypatch.setattr(build, "build", refuse)
@@ -312,7 +330,15 @@ def test_two_benches_at_once(tmp_path: Path) -> None:
 
 def _run_job(job: Path, device: str) -> Path:
     return bench.run_job(
-        job, fs=["xfs"], device=device, contexts=[2], dirty_limits_mib=[128], repetitions=1, source=SOURCE
+        job,
+        fs=["xfs"],
+        device=device,
+        contexts=[2],
+        dirty_limits_mib=[128],
+        repetitions=1,
+        machine="uml",
+        cpus=2,
+        source=SOURCE,
     )
 
 
@@ -325,8 +351,11 @@ def test_the_hosts_room_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.guest
 @pytest.mark.parametrize("own_files", [False, True])
-def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kernel, own_files: bool) -> None:
-    """A tiny bench on real kernels: every figure is there. What they are is not this test's business."""
+def test_real_guests(tmp_path: Path, debug_kernel: Kernel, own_files: bool) -> None:
+    """A tiny bench on a real kernel, which with one context stands in for stock: every figure is there.
+
+    What they are is not this test's business.
+    """
     size_mib = 24
     job = "\n".join(
         [
@@ -351,8 +380,8 @@ def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kern
         files=None if own_files else {"names": ["data.0", "data.1"], "size_mib": size_mib},
         job={"text": job},
     )
-    folder, cells, _ = _measure(chosen, bench.Kernels(stock_kernel, parallel_kernel), guest.run, tmp_path)
-    assert {cell["variant"] for cell in cells} == {"stock", "parallel", "two_bdi", "direct"}
+    folder, cells, _ = _measure(chosen, Kernels(debug_kernel, debug_kernel), guest.run, tmp_path)
+    assert {cell["variant"] for cell in cells} == {"stock", "parallel", "bdis", "direct"}
     for cell in cells:
         for figure in (
             "mib_s",
@@ -368,7 +397,7 @@ def test_real_guests(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kern
 
 
 @pytest.mark.guest
-def test_real_guests_stop_at_an_amount(tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kernel) -> None:
+def test_real_guests_stop_at_an_amount(tmp_path: Path, debug_kernel: Kernel) -> None:
     """The job would go on for an hour; the guest has not got that long."""
     chosen = samples.small_scenario(
         filesystems=["xfs"],
@@ -383,15 +412,13 @@ def test_real_guests_stop_at_an_amount(tmp_path: Path, stock_kernel: Kernel, par
     def run(*arguments: Any, **options: Any) -> Any:
         return guest.run(*arguments, **{**options, "timeout_s": 120})
 
-    _, cells, _ = _measure(chosen, bench.Kernels(stock_kernel, parallel_kernel), run, tmp_path)
+    _, cells, _ = _measure(chosen, Kernels(debug_kernel, debug_kernel), run, tmp_path)
     assert len(cells) == 2
     assert all(cell["mib_s"]["median"] > 0 and cell["steady"] for cell in cells)
 
 
 @pytest.mark.guest
-def test_real_guests_with_chosen_inodes(
-    tmp_path: Path, stock_kernel: Kernel, parallel_kernel: Kernel
-) -> None:
+def test_real_guests_with_chosen_inodes(tmp_path: Path, debug_kernel: Kernel) -> None:
     """Chosen inode numbers, sparse files in directories, mkfs options and a job of fixed size."""
     job = "[x]\nrw=randwrite\nbs=4k\nsize=8m\nfilename_format=d$jobnum/data\nnumjobs=2\n"
     chosen = samples.small_scenario(
@@ -411,7 +438,7 @@ def test_real_guests_with_chosen_inodes(
         },
         job={"text": job},
     )
-    folder, cells, _ = _measure(chosen, bench.Kernels(stock_kernel, parallel_kernel), guest.run, tmp_path)
+    folder, cells, _ = _measure(chosen, Kernels(debug_kernel, debug_kernel), guest.run, tmp_path)
     assert len(cells) == 4
     assert all(cell["seconds"]["median"] > 0 and cell["extents"] is not None for cell in cells)
     raw = json.loads((folder / "raw" / "nolat-xfs-stock-even-16-round1" / "raw.json").read_text())
@@ -419,4 +446,4 @@ def test_real_guests_with_chosen_inodes(
     assert set(raw["extents_before"].values()) == {0}
     bad = chosen.model_copy(update={"mkfs": {"xfs": ["-d", "agcount=x"]}})
     with pytest.raises(LabError, match=r"mkfs.xfs on /dev/nullb0 failed: .*agcount"):
-        _measure(bad, bench.Kernels(stock_kernel, parallel_kernel), guest.run, tmp_path)
+        _measure(bad, Kernels(debug_kernel, debug_kernel), guest.run, tmp_path)

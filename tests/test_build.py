@@ -39,8 +39,14 @@ echo $$ > "$HOME/make"
 if [ -e "$HOME/hang" ]; then sleep 1000 & echo $! > "$HOME/child"; wait; fi
 if [ -e "$HOME/fail" ]; then cat "$HOME/fail"; exit 2; fi
 echo '  LD      vmlinux.o'
-cat fs/inode.c > obj/linux
-chmod +x obj/linux
+image=linux
+if [ "$goal" = bzImage ]; then
+    image=arch/x86/boot/bzImage
+    mkdir -p obj/arch/x86/boot
+    echo 'ffffffff81000000 T _text' > obj/System.map
+fi
+cat fs/inode.c > "obj/$image"
+[ "$image" != linux ] || chmod +x obj/linux
 """
 
 
@@ -85,9 +91,33 @@ def test_a_kernel_is_built_once_and_then_taken_from_the_cache(home: Path, source
     assert kernel.path.read_text() == "stock"
     assert kernel.path.is_relative_to(cache_dir() / "kernel" / kernel.identity)
     assert "CONFIG_XFS_FS=y" in kernel.config.read_text()
-    assert (kernel.flavour, kernel.version) == ("stock", "7.3.4")
+    assert (kernel.flavour, kernel.version, kernel.machine) == ("stock", "7.3.4", "uml")
+    assert kernel.symbols is None
     assert build.build("stock", source) == kernel
     assert builds(home) == 1
+
+
+def test_a_kernel_for_the_other_machine_is_another_one_with_its_symbols(home: Path, source: Source) -> None:
+    uml = build.build("stock", source)
+    smp = build.build("stock", source, "smp")
+    assert (smp.flavour, smp.machine, smp.path.name) == ("stock", "smp", "bzImage")
+    assert smp.path.read_text() == "stock"
+    assert smp.symbols is not None
+    assert smp.symbols.read_text() == "ffffffff81000000 T _text\n"
+    assert "CONFIG_9P_FS=y" in smp.config.read_text()
+    assert "CONFIG_9P_FS=y" not in uml.config.read_text()
+    assert {"ARCH=x86_64", "bzImage"} <= set((home / "arguments").read_text().splitlines())
+    assert (build.build("stock", source), build.build("stock", source, "smp")) == (uml, smp)
+    assert builds(home) == 2
+
+
+def test_missing_symbols_are_made_again(home: Path, source: Source) -> None:
+    kernel = build.build("stock", source, "smp")
+    assert kernel.symbols is not None
+    kernel.symbols.unlink()
+    assert build.build("stock", source, "smp") == kernel
+    assert kernel.symbols.exists()
+    assert builds(home) == 2
 
 
 def test_the_tree_stays_as_it_is(source: Source) -> None:
@@ -143,10 +173,10 @@ def test_tree_settings_and_compiler_each_make_another_kernel(
     keys.add(build.build("stock", source).identity)
     fragment = tmp_path / "more.config"
     fragment.write_text("CONFIG_MORE=y\n")
-    monkeypatch.setattr(config, "fragments", lambda _: [fragment])
+    monkeypatch.setattr(config, "fragments", lambda *_: [fragment])
     keys.add(build.build("stock", source).identity)
     assert len(keys) == builds(home) == 4
-    assert json.loads(first.path.with_name("meta.json").read_text())["size_bytes"] == len("stock")
+    assert json.loads(first.path.with_name("meta.json").read_text())["flavour"] == "stock"
 
 
 @pytest.mark.parametrize(("flavour", "only"), [("stock", True), ("parallel", False), ("debug", False)])
@@ -208,7 +238,7 @@ def test_a_failed_build_shows_the_compilers_words_and_the_log(home: Path, source
     with pytest.raises(LabError) as caught:
         build.build("stock", source)
     said = str(caught.value)
-    assert said.startswith("building the stock kernel failed (make's status 2)")
+    assert said.startswith("building the stock kernel 7.3.4 for uml failed (make's status 2)")
     assert "error: unknown type name 'wb'" in said
     assert "CC mm/x.o" not in said
     assert "***" not in said
@@ -230,8 +260,13 @@ def test_a_failure_without_a_compilers_complaint_shows_what_there_is(
 
 
 def test_an_unknown_flavour_is_refused_with_its_neighbours(source: Source) -> None:
-    with pytest.raises(LabError, match="unknown kernel 'stok': expected stock"):
+    with pytest.raises(LabError, match="unknown uml kernel 'stok': expected stock"):
         build.build("stok", source)
+
+
+def test_an_unknown_machine_is_refused(source: Source) -> None:
+    with pytest.raises(LabError, match="unknown machine 'smb': expected smp"):
+        build.build("stock", source, "smb")
 
 
 def test_two_builds_of_one_source_at_once_are_refused(source: Source) -> None:
@@ -254,8 +289,8 @@ RUN = """
 import signal
 import sys
 from pathlib import Path
-from lab.machine import host
 from lab.tree import build
+from lab.machine import host
 from lab.tree.source import Source
 from lab.tree.weave import Woven
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,14 +16,16 @@ import pytest
 from lab import cli
 from lab.experiment import bench
 from lab.machine import guest, host
+from lab.machine.hardware import Hardware
 from lab.probes import amplification
-from lab.result import published_table
-from lab.tree import build, series, source, weave
+from lab.result import profile, published_table, results
+from lab.tree import build, config, series, source, weave
 from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
 
 SOURCE = source.Source(Path("/tree"), "7.3.4", "7.3", "ab")
 GUEST_DEFAULTS = {
+    "machine": "uml",
     "fs": "xfs",
     "device": "nolat",
     "device_count": 1,
@@ -33,6 +35,10 @@ GUEST_DEFAULTS = {
     "cpus": 2,
     "results": None,
 }
+
+
+# What is not said is left to the function.
+SAID = {name: value for name, value in GUEST_DEFAULTS.items() if value is not None} | {"clock": "virtual"}
 
 
 class Calls(list[tuple[Any, ...]]):
@@ -62,6 +68,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(published_table, "compare", calls.recorder("compare"))
     monkeypatch.setattr(series, "write_series", calls.recorder("write_series", [Path("0000.patch")]))
     monkeypatch.setattr(host, "check", calls.recorder("check"))
+    monkeypatch.setattr(Hardware, "check", lambda _: None)
     return calls
 
 
@@ -86,12 +93,12 @@ def test_guest_defaults_and_status(calls: Calls) -> None:
     assert run("guest", "--", "ls", "-l") == 7
     assert calls == [
         ("fetch", {}),
-        ("build", "parallel", SOURCE, {}),
+        ("build", "parallel", SOURCE, "uml", {}),
         (
             "run",
             Path("/kernels/linux"),
             ["ls", "-l"],
-            {**GUEST_DEFAULTS, "timeout_s": 300.0, "stream": sys.stdout},
+            {**SAID, "stream": sys.stdout},
         ),
     ]
 
@@ -102,6 +109,8 @@ def test_guest_options(calls: Calls, tmp_path: Path) -> None:
     options += ["--device-size-mib", "512", "--mem-mib", "4096", "--cpus", "1", "--results", str(tmp_path)]
     assert run("guest", *options, "true") == 7
     expected = {
+        "clock": "virtual",
+        "machine": "uml",
         "fs": "f2fs",
         "device": "100us",
         "device_count": 2,
@@ -121,13 +130,46 @@ def test_options_after_the_command_are_the_commands(calls: Calls) -> None:
     assert calls[0][2] == ["fio", "--fs", "x"]
 
 
+def test_profile_of_a_guest(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile, "profiled", calls.recorder("profiled", SimpleNamespace(status=7)))
+    monkeypatch.setattr(profile, "show", calls.recorder("show"))
+    command = ["guest", "--machine", "smp", "--profile", "--kernel", "/k/bzImage"]
+    assert run(*command, "true") == 7
+    (_, *positional, keywords), (_, _, shown, _) = calls
+    assert positional == [guest.run, Path("/k/bzImage"), ["true"]]
+    assert keywords["results"] == shown == results.RESULTS / "profile"
+    assert (
+        run("guest", "--machine", "smp", "--profile", "--results", "r", "--kernel", "/k/bzImage", "true") == 7
+    )
+    assert calls[2][-1]["results"] == calls[3][2] == Path("r")
+
+
+@pytest.mark.parametrize("options", [[], ["--machine", "smp", "--clock", "host"]])
+def test_profile_needs_virtual_time(
+    calls: Calls, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert run("guest", *options, "--profile", "--", "true") == 2
+    assert "--profile is of virtual time" in capsys.readouterr().err
+    assert calls == []
+
+
 def test_shell(calls: Calls) -> None:
     assert run("shell", "--kernel", "stock", "--series", "7.2") == 3
     assert calls == [
         ("fetch", "7.2", {}),
-        ("build", "stock", SOURCE, {}),
-        ("shell", Path("/kernels/linux"), GUEST_DEFAULTS),
+        ("build", "stock", SOURCE, "uml", {}),
+        ("shell", Path("/kernels/linux"), {**GUEST_DEFAULTS, "clock": "host"}),
     ]
+
+
+def test_guest_on_the_other_machine(calls: Calls) -> None:
+    options = ["--machine", "smp", "--cpus", "8", "--mips", "500", "--quantum-ns", "1000", "--lanes", "1"]
+    assert run("guest", *options, "true") == 7
+    assert calls[1] == ("build", "parallel", SOURCE, "smp", {})
+    expected = {"machine": "smp", "cpus": 8, "clock": "virtual", "mips": 500, "quantum_ns": 1000, "lanes": 1}
+    assert calls[2][3].items() >= expected.items()
+    assert run("shell", "--machine", "smp", "--kernel", "/k/bzImage", "--clock", "virtual") == 3
+    assert calls[-1][2].items() >= {"machine": "smp", "clock": "virtual"}.items()
 
 
 @pytest.mark.parametrize(
@@ -136,6 +178,10 @@ def test_shell(calls: Calls) -> None:
         ("--kernel", "paralel", "unknown kernel 'paralel': expected parallel"),
         ("--fs", "xf", "unknown filesystem 'xf': expected xfs"),
         ("--device", "nolatt", "unknown device 'nolatt': expected nolat"),
+        ("--machine", "umm", "unknown machine 'umm': expected uml"),
+        ("--clock", "hots", "unknown clock 'hots': expected host"),
+        ("--cpus", "65", "65 guest CPUs: expected 1 to "),
+        ("--mem-mib", "512", "1 x 1024 MiB of device 'nolat' do not fit into 512 MiB"),
     ],
 )
 def test_unknown_names_are_refused_before_any_build(
@@ -159,19 +205,42 @@ def test_guest_needs_a_command_and_a_time(calls: Calls) -> None:
     assert calls == []
 
 
-def test_build_all_and_one(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+def built(calls: Calls) -> list[tuple[str, str]]:
+    return [(call[3], call[1]) for call in calls if call[0] == "build"]
+
+
+def test_build_all_that_the_tests_boot(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("build") == 0
-    assert [call[1] for call in calls if call[0] == "build"] == ["stock", "parallel", "debug", "nocgroup"]
+    everything = [(machine, flavour) for machine in ("uml", "smp") for flavour in config.TESTED[machine]]
+    assert built(calls) == everything
     assert [call[0] for call in calls].count("fetch") == 1
-    assert "stock: /kernels/linux\n" in capsys.readouterr().out
+    assert "uml debug: /kernels/linux\n" in capsys.readouterr().out
     calls.clear()
+    assert run("build", "--machine", "smp") == 0
+    assert built(calls) == [("smp", flavour) for flavour in config.TESTED["smp"]]
+
+
+def test_build_one(calls: Calls) -> None:
     assert run("build", "debug", "--source", "/mine") == 0
-    assert calls == [("user_tree", Path("/mine"), {}), ("build", "debug", SOURCE, {})]
+    assert calls == [("user_tree", Path("/mine"), {}), ("build", "debug", SOURCE, "uml", {})]
+    calls.clear()
+    assert run("build", "--machine", "smp", "stock", "parallel") == 0
+    assert built(calls) == [("smp", "stock"), ("smp", "parallel")]
 
 
-def test_build_of_an_unknown_flavour(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("build", "stok") == 1
-    assert capsys.readouterr().err == "pwb: error: unknown kernel 'stok': expected stock\n"
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["stok"], "unknown uml kernel 'stok': expected stock"),
+        (["stock", "--machine", "smb"], "unknown machine 'smb': expected smp"),
+        (["--machine", "smp", "lockstat"], "unknown smp kernel 'lockstat': expected "),
+    ],
+)
+def test_build_of_what_there_is_not(
+    calls: Calls, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert run("build", *arguments) == 1
+    assert capsys.readouterr().err.startswith(f"pwb: error: {sentence}")
     assert calls == []
 
 
@@ -202,15 +271,31 @@ def test_fetch_weave_and_series_print_what_they_made(
     assert calls[-1] == ("write_series", SOURCE, Path("out"), {})
 
 
+AS_IT_SAYS = {"machine": None, "cpus": None, "where": bench.HERE}
+
+
 def test_bench(calls: Calls) -> None:
     assert run("bench") == 0
     assert run("bench", "headline", "--full", "--source", "/mine") == 0
     assert calls == [
         ("fetch", {}),
-        ("bench", "headline", {"full": False, "source": SOURCE}),
+        ("bench", "headline", {"full": False, "source": SOURCE, **AS_IT_SAYS}),
         ("user_tree", Path("/mine"), {}),
-        ("bench", "headline", {"full": True, "source": SOURCE}),
+        ("bench", "headline", {"full": True, "source": SOURCE, **AS_IT_SAYS}),
     ]
+
+
+def test_bench_elsewhere(calls: Calls) -> None:
+    options = ["--machine", "smp", "--cpus", "16", "--scheduler", "tcp://here:8786", "--fresh"]
+    assert run("bench", "t2", *options) == 0
+    expected = {"machine": "smp", "cpus": 16, "where": bench.Where("tcp://here:8786", fresh=True)}
+    assert calls[-1] == ("bench", "t2", {"full": False, "source": SOURCE, **expected})
+
+
+@pytest.mark.parametrize("command", [["bench"], ["run", "--job", str(REPO / "pyproject.toml")]])
+def test_profile_of_each_run(calls: Calls, command: list[str]) -> None:
+    assert run(*command, "--profile") == 0
+    assert calls[-1][-1]["where"] == bench.Where(profiled=True)
 
 
 def test_unknown_scenario_is_refused_before_the_fetch(
@@ -232,7 +317,10 @@ def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
         "contexts": [1, 8],
         "dirty_limits_mib": [64],
         "repetitions": 3,
+        "machine": "smp",
+        "cpus": 8,
         "source": SOURCE,
+        "where": bench.HERE,
     }
     assert calls == [("fetch", {}), ("run_job", job, expected)]
 
@@ -251,7 +339,7 @@ def test_compare_measures_what_is_named(calls: Calls, tmp_path: Path) -> None:
     assert run("compare", "t2", "--full", "--output", str(tmp_path)) == 0
     assert calls == [
         ("fetch", {}),
-        ("measure", ["t2"], {"full": True, "source": SOURCE}),
+        ("measure", ["t2"], {"full": True, "source": SOURCE, **AS_IT_SAYS}),
         ("compare", [Path("r1")], tmp_path, {}),
     ]
 
@@ -275,7 +363,7 @@ def test_check_asks_for_everything(calls: Calls) -> None:
     assert run("check") == 0
     need = calls[0][1]
     assert need.packages
-    assert min(need.disk_bytes, need.cpus, need.guest_mem_bytes) > 0
+    assert min(need.disk_bytes, need.memory_bytes) > 0
 
 
 @pytest.mark.parametrize("error", [LabError("no mirror: check the network"), GuestError("WARNING\nline two")])

@@ -81,18 +81,38 @@ def test_verify_names_every_lost_symbol(tmp_path: Path) -> None:
         config.verify(requests, "")
 
 
-def test_stock_and_parallel_ask_for_the_same_settings() -> None:
-    assert config.fragments("stock") == config.fragments("parallel")
+@pytest.mark.parametrize("machine", config.FRAGMENTS)
+def test_stock_and_parallel_ask_for_the_same_settings(machine: str) -> None:
+    assert config.fragments("stock", machine) == config.fragments("parallel", machine)
 
 
-@pytest.mark.parametrize("flavour", config.FRAGMENTS)
-def test_our_own_fragments_are_well_formed(flavour: str) -> None:
-    asked = {request.symbol: request.value for request in config.merge(config.fragments(flavour))}
+@pytest.mark.parametrize(
+    ("machine", "flavour"),
+    [(machine, flavour) for machine, flavours in config.FRAGMENTS.items() for flavour in flavours],
+)
+def test_our_own_fragments_are_well_formed(machine: str, flavour: str) -> None:
+    asked = {request.symbol: request.value for request in config.merge(config.fragments(flavour, machine))}
     assert asked["CONFIG_EXT4_FS"] == "y"
     assert asked.get("CONFIG_KASAN", "n") == ("y" if flavour == "debug" else "n")
     assert asked["CONFIG_CGROUP_WRITEBACK"] == ("n" if flavour == "nocgroup" else "y")
 
 
+def test_the_machine_for_measurements_has_many_cpus_and_stacks_that_can_be_walked() -> None:
+    asked = {request.symbol: request.value for request in config.merge(config.fragments("parallel", "smp"))}
+    assert asked["CONFIG_NR_CPUS"] == "64"
+    assert asked["CONFIG_FRAME_POINTER"] == asked["CONFIG_PREEMPT_LAZY"] == "y"
+
+
+def test_what_the_tests_boot_can_be_built() -> None:
+    for machine, flavours in config.TESTED.items():
+        assert set(flavours) <= set(config.FRAGMENTS[machine])
+
+
 def test_an_unknown_flavour_is_named_with_its_neighbours() -> None:
-    with pytest.raises(LabError, match=r"unknown kernel 'paralel': expected parallel"):
-        config.fragments("paralel")
+    with pytest.raises(LabError, match=r"unknown smp kernel 'paralel': expected parallel"):
+        config.fragments("paralel", "smp")
+
+
+def test_an_unknown_machine_is_named_with_its_neighbours() -> None:
+    with pytest.raises(LabError, match=r"unknown machine 'umll': expected uml"):
+        config.fragments("stock", "umll")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest runner against fake kernels: scripts that behave as a User-mode Linux kernel may."""
+"""The guest runner against fakes: scripts that behave as a User-mode Linux kernel or as QEMU may."""
 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pty
@@ -18,15 +19,34 @@ from typing import Any, NoReturn
 
 import pytest
 
-from lab.machine import guest, uml
+from lab.machine import guest, process
 from lab.util.errors import GuestError, LabError
 
-# What every fake kernel has: the two serial lines, the plan, and a note of each process it is made of.
-PROLOGUE = """#!{python} -IS
+# What every fake has: the two lines, the plan, and a note of each process it is made of.
+UML = """#!{python} -IS
 # CONFIG_UML=y
-import json, os, shlex, signal, subprocess, sys, time
-ARGS = dict(word.partition("=")[::2] for word in sys.argv[1:])
+import sys
+WORDS = sys.argv[1:]
+ARGS = dict(word.partition("=")[::2] for word in WORDS)
 OUTPUT, REPORT = (int(ARGS[line].rpartition(":")[2]) for line in ("ssl0", "ssl1"))
+def raw():
+    import tty
+    tty.setraw(OUTPUT)
+"""
+SMP = """#!{python} -IS
+import sys
+WORDS = sys.argv[1:]
+if "--version" in WORDS:
+    print("QEMU emulator version 10.0.2")
+    sys.exit(0)
+ARGS = dict(word.partition("=")[::2] for word in WORDS[WORDS.index("-append") + 1].split())
+LINES = dict(word.split(",")[1:] for word in WORDS if word.startswith("socket,"))
+OUTPUT, REPORT = (int(LINES["id=" + line].removeprefix("fd=")) for line in ("output", "report"))
+def raw():
+    pass
+"""
+PROLOGUE = """
+import json, os, select, shlex, signal, subprocess, time
 PLAN = json.load(open(shlex.split(open(ARGS["init"]).readlines()[1])[-1]))
 NOTES = {notes!r}
 def note():
@@ -69,17 +89,50 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
 @pytest.fixture
-def fake(tmp_path: Path, notes: Path) -> Fake:
+def fake_uml(tmp_path: Path, notes: Path) -> Fake:
+    """Make the kernel of a machine ``uml``."""
+    facts = {"python": os.path.realpath(sys.executable), "notes": str(notes)}
+    return lambda behaviour: executable(tmp_path / "linux", (UML + PROLOGUE).format(**facts) + behaviour)
+
+
+@pytest.fixture
+def fake_smp(tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """Make the kernel of a machine ``smp``: it is QEMU that behaves."""
+    facts = {"python": os.path.realpath(sys.executable), "notes": str(notes)}
+
     def make(behaviour: str) -> Path:
-        path = tmp_path / "linux"
-        path.write_text(
-            PROLOGUE.format(python=os.path.realpath(sys.executable), notes=str(notes)) + behaviour
-        )
-        path.chmod(0o755)
-        return path
+        own = executable(tmp_path / "qemu", (SMP + PROLOGUE).format(**facts) + behaviour)
+        monkeypatch.setenv("PWB_QEMU", str(own))
+        return bzimage(tmp_path)
 
     return make
+
+
+def bzimage(folder: Path) -> Path:
+    """Make a file that says it is a bzImage for x86-64."""
+    content = bytearray(1024)
+    content[0x202:0x206] = b"HdrS"
+    content[0x236] = 1
+    (folder / "bzImage").write_bytes(content)
+    return folder / "bzImage"
+
+
+def machine_of(kernel: Path) -> str:
+    return "smp" if kernel.name == "bzImage" else "uml"
+
+
+@pytest.fixture(params=["uml", "smp"])
+def fake(request: pytest.FixtureRequest) -> Fake:
+    """Make a kernel of either machine."""
+    made: Fake = request.getfixturevalue(f"fake_{request.param}")
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +144,14 @@ def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def boot(kernel: Path, command: list[str] | None = None, **more: Any) -> guest.GuestResult:
-    return guest.run(
-        kernel, command or ["true"], **{"mem_mib": 320, "device_size_mib": 16, "cpus": 1, **more}
-    )
+    options = {
+        "machine": machine_of(kernel),
+        "clock": "host",
+        "mem_mib": 320,
+        "device_size_mib": 16,
+        "cpus": 1,
+    }
+    return guest.run(kernel, command or ["true"], **{**options, **more})
 
 
 def processes(notes: Path) -> list[int]:
@@ -115,8 +173,8 @@ def test_clean_end_returns_what_the_command_did(fake: Fake, notes: Path, own_tem
     assert nothing_left(notes, own_temporary_folder)
 
 
-def test_kernel_gets_the_plan_and_the_arguments(fake: Fake, tmp_path: Path) -> None:
-    kernel = fake("print(json.dumps([sys.argv, PLAN])); end()")
+def test_kernel_gets_the_plan_and_the_arguments(fake_uml: Fake, tmp_path: Path) -> None:
+    kernel = fake_uml("print(json.dumps([sys.argv, PLAN])); end()")
     results = tmp_path / "results"
     result = boot(
         kernel,
@@ -136,6 +194,33 @@ def test_kernel_gets_the_plan_and_the_arguments(fake: Fake, tmp_path: Path) -> N
     assert plan["results"] == str(results)
     assert [device["name"] for device in plan["devices"]] == ["nullb0", "nullb1"]
     assert (results / "console.txt").read_text() == result.console
+
+
+def test_qemu_gets_the_plan_and_the_arguments(fake_smp: Fake, tmp_path: Path) -> None:
+    kernel = fake_smp("print(json.dumps([WORDS, ARGS, PLAN])); end()")
+    results = tmp_path / "res,ults"
+    result = boot(kernel, results=results, cpus=3, possible_cpus=5, mem_mib=400)
+    words, arguments, plan = json.loads(result.console)
+    given = dict(itertools.pairwise(words))
+    assert (given["-smp"], given["-m"], given["-kernel"]) == ("5", "400M", str(kernel))
+    assert arguments["maxcpus"] == "3"
+    assert arguments["brd.rd_nr"] == "0" and arguments["root"] == "/dev/root"
+    assert not {"-plugin", "LD_PRELOAD"} & set(words)
+    folders = [word for word in words if word.startswith("local,")]
+    assert [("path=/," in word, "readonly=on" in word) for word in folders] == [(True, True), (False, False)]
+    assert f"path={tmp_path}/res,,ults," in folders[1]
+    assert (plan["machine"], plan["results"]) == ("smp", str(results))
+
+
+def test_report_is_answered_once_the_output_ahead_of_it_is_here(fake_smp: Fake) -> None:
+    kernel = fake_smp(
+        "os.read(REPORT, 9)\n"
+        "say(step='x', sent=3)\n"
+        "early = select.select([REPORT], [], [], 0.2)[0]\n"
+        "os.write(OUTPUT, b'abc')\n"
+        "print(early, os.read(REPORT, 9)); end()"
+    )
+    assert boot(kernel).console == "[] b'ok\\n'\n"
 
 
 def test_every_byte_of_the_output_arrives(fake: Fake) -> None:
@@ -178,7 +263,7 @@ def test_hang_ends_by_time_out(fake: Fake, notes: Path, own_temporary_folder: Pa
 def test_report_stops_a_guest_that_hangs_after_it(
     fake: Fake, notes: Path, own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uml, "REPORT_GRACE_S", 0.1)
+    monkeypatch.setattr(process, "REPORT_GRACE_S", 0.1)
     kernel = fake("print('BUG: KASAN: use-after-free in f+0x1', flush=True); hang()")
     with pytest.raises(
         GuestError, match=r"KASAN report, while running the command:\nBUG: KASAN: use-after-free"
@@ -243,8 +328,8 @@ def test_killed_supervisor_takes_the_kernel_with_it(fake: Fake, notes: Path) -> 
     wait_gone([pid])
 
 
-def test_killed_supervisor_takes_a_process_that_was_being_made_with_it(fake: Fake, notes: Path) -> None:
-    kernel = fake(
+def test_killed_supervisor_takes_a_process_that_was_being_made_with_it(fake_uml: Fake, notes: Path) -> None:
+    kernel = fake_uml(
         "os.setsid()\n"
         "os.makedirs(ARGS['uml_dir'] + ARGS['umid'])\n"
         "with open(ARGS['uml_dir'] + ARGS['umid'] + '/pid', 'w') as file: file.write(str(os.getpid()))\n"
@@ -276,7 +361,8 @@ import sys, tempfile
 from pathlib import Path
 from lab.machine import guest
 tempfile.tempdir = sys.argv[2]
-guest.run(Path(sys.argv[1]), ["true"], mem_mib=320, device_size_mib=16, cpus=1, stream=sys.stdout)
+guest.run(Path(sys.argv[1]), ["true"], mem_mib=320, device_size_mib=16, cpus=1, stream=sys.stdout,
+          machine=sys.argv[3], clock="host")
 """
 
 
@@ -285,7 +371,7 @@ def test_nothing_outlives_a_killed_caller(
     fake: Fake, notes: Path, own_temporary_folder: Path, number: signal.Signals
 ) -> None:
     kernel = fake(DEAF + STRAY + "os.write(OUTPUT, b'up'); hang()")
-    command = [sys.executable, "-c", CALLER, str(kernel), str(own_temporary_folder)]
+    command = [sys.executable, "-c", CALLER, str(kernel), str(own_temporary_folder), machine_of(kernel)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=guest.__file__.rpartition("/lab/")[0]
     ) as caller:
@@ -306,7 +392,8 @@ from pathlib import Path
 from lab.machine import guest
 tempfile.tempdir = sys.argv[2]
 try:
-    sys.exit(guest.shell(Path(sys.argv[1]), mem_mib=320, device_size_mib=16, cpus=1).status)
+    size = {"mem_mib": 320, "device_size_mib": 16, "cpus": 1}
+    sys.exit(guest.shell(Path(sys.argv[1]), machine=sys.argv[3], **size).status)
 except guest.GuestError as error:
     sys.exit(str(error))
 """
@@ -316,7 +403,7 @@ def test_shell_passes_keys_and_output_and_puts_the_terminal_back(
     fake: Fake, notes: Path, own_temporary_folder: Path
 ) -> None:
     kernel = fake(
-        "import tty; tty.setraw(OUTPUT)\n"
+        "raw()\n"
         "os.write(OUTPUT, str(PLAN['terminal']).encode())\n"
         "os.write(OUTPUT, b'<' + os.read(OUTPUT, 3) + b'>'); end(5)"
     )
@@ -324,7 +411,7 @@ def test_shell_passes_keys_and_output_and_puts_the_terminal_back(
     termios.tcsetwinsize(theirs, (33, 77))
     before = termios.tcgetattr(theirs)
     with subprocess.Popen(
-        [sys.executable, "-c", SHELL, str(kernel), str(own_temporary_folder)],
+        [sys.executable, "-c", SHELL, str(kernel), str(own_temporary_folder), machine_of(kernel)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -341,6 +428,30 @@ def test_shell_passes_keys_and_output_and_puts_the_terminal_back(
     assert nothing_left(notes, own_temporary_folder)
 
 
+def test_shell_passes_a_new_size_on(fake_smp: Fake, own_temporary_folder: Path) -> None:
+    kernel = fake_smp(
+        "os.write(OUTPUT, b'up'); heard = b''\n"
+        "while b'size 44 55' not in heard: heard += os.read(REPORT, 99)\n"
+        "end(5)"
+    )
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (33, 77))
+    with subprocess.Popen(
+        [sys.executable, "-c", SHELL, str(kernel), str(own_temporary_folder), "smp"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=guest.__file__.rpartition("/lab/")[0],
+    ) as shell:
+        seen = b""
+        while b"up" not in seen:
+            seen += os.read(ours, 4096)
+        termios.tcsetwinsize(ours, (44, 55))
+        # The terminal is not the shell's controlling one, so the signal is ours to send.
+        shell.send_signal(signal.SIGWINCH)
+    assert shell.returncode == 5
+
+
 def test_shell_shows_a_report_and_ends_as_an_error(fake: Fake, own_temporary_folder: Path) -> None:
     kernel = fake(
         "print('WARNING: fs/x.c:1 at f+0x1', flush=True)\n"
@@ -349,7 +460,7 @@ def test_shell_shows_a_report_and_ends_as_an_error(fake: Fake, own_temporary_fol
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (33, 77))
     with subprocess.Popen(
-        [sys.executable, "-c", SHELL, str(kernel), str(own_temporary_folder)],
+        [sys.executable, "-c", SHELL, str(kernel), str(own_temporary_folder), machine_of(kernel)],
         stdin=theirs,
         stdout=theirs,
         stderr=subprocess.PIPE,
@@ -377,11 +488,13 @@ def test_shell_needs_a_terminal(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> 
         ({"fs": "xfss"}, "unknown filesystem 'xfss': expected xfs"),
         ({"device": "nolat2"}, "unknown device 'nolat2': expected nolat"),
         ({"cpus": 4096}, "4096 guest CPUs: expected 1 to "),
+        ({"machine": "smq"}, "unknown machine 'smq': expected smp"),
+        ({"clock": "virtul"}, "unknown clock 'virtul': expected virtual"),
         ({"cpus": 0}, "0 guest CPUs: expected 1 to "),
         ({"mem_mib": 1 << 30}, "memory"),
         ({"device_size_mib": 1024}, "do not fit into 320 MiB"),
         ({"device_count": 2, "device_size_mib": 40}, "2 x 40 MiB of device 'nolat' do not fit"),
-        ({"device_count": 3}, "3 test devices: expected 1 or 2"),
+        ({"device_count": 65}, "65 test devices: expected 1 to 64"),
         ({"device_size_mib": 0}, "a test device of 0 MiB"),
         ({"timeout_s": 0}, "time of 0 s: expected more than 0"),
         ({"results": Path("/dev/null/results")}, "results folder /dev/null/results"),
@@ -396,14 +509,42 @@ def test_bad_argument_is_refused_before_anything_starts(
     assert list(notes.iterdir()) == list(own_temporary_folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ({"cpus": 65}, "65 guest CPUs: expected 1 to 64"),
+        ({"cpus": 2, "possible_cpus": 1}, "1 possible CPUs: expected 2 to 64"),
+        ({"possible_cpus": 65}, "65 possible CPUs: expected 1 to 64"),
+        ({"memory": 0}, "memory from a file is for the machine uml only"),
+        ({"mips": 0}, "0 MIPS: expected 1 or more"),
+        ({"quantum_ns": 0}, "0 ns of a quantum: expected 1 or more"),
+        ({"pause": 0}, "0 instructions of PAUSE: expected 1 or more"),
+        ({"lanes": 0}, "0 lanes: expected 1 or more"),
+        (
+            {"cpus": 64, "device_size_mib": 64},
+            "do not fit into 320 MiB of guest memory: expected at least 576 MiB",
+        ),
+    ],
+)
+def test_bad_machine_is_refused_before_anything_starts(
+    fake_smp: Fake, notes: Path, more: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(LabError) as caught:
+        boot(fake_smp("end()"), **more)
+    assert complaint in str(caught.value)
+    assert list(notes.iterdir()) == []
+
+
 def test_no_command_is_refused(fake: Fake) -> None:
     with pytest.raises(LabError, match="no command"):
         guest.run(fake("end()"), [])
 
 
-def test_missing_kernel_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match=r"guest kernel .*/none: no such file"):
-        boot(tmp_path / "none")
+def test_missing_kernel_is_refused(fake: Fake) -> None:
+    kernel = fake("end()")
+    kernel.unlink()
+    with pytest.raises(LabError, match=r"guest kernel .*: no such file"):
+        boot(kernel)
 
 
 @pytest.mark.parametrize("text", ["", "#!/bin/sh\n"])
@@ -415,8 +556,16 @@ def test_kernel_that_is_not_uml_is_refused(tmp_path: Path, text: str) -> None:
         boot(path)
 
 
-def test_kernel_that_is_not_executable_is_refused(fake: Fake) -> None:
-    path = fake("end()")
+@pytest.mark.parametrize("text", ["", "#!/bin/sh\n", "x" * 4096])
+def test_kernel_that_is_no_bzimage_is_refused(fake_smp: Fake, text: str) -> None:
+    path = fake_smp("end()")
+    path.write_text(text)
+    with pytest.raises(LabError, match="is not for the machine smp: expected a bzImage"):
+        boot(path)
+
+
+def test_kernel_that_is_not_executable_is_refused(fake_uml: Fake) -> None:
+    path = fake_uml("end()")
     path.chmod(0o644)
     with pytest.raises(LabError, match="cannot be executed"):
         boot(path)

@@ -119,3 +119,29 @@ def test_a_guest_that_leaves_a_core_free_is_no_obstacle(machine: Path) -> None:
 def test_a_process_that_ends_while_we_look_is_skipped(machine: Path) -> None:
     (machine / "77").mkdir()
     assert host.running_guests(machine) == []
+
+
+def test_program_of_its_own_memory_needs_no_room_for_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(GIB, GIB, 0))
+    host.check(Need(**NO_PACKAGES, memory_bytes=8 * GIB))
+    assert lacking(Need(**NO_PACKAGES, memory_bytes=9 * GIB)) == [
+        "  memory: 9.0 GiB for the guest, 8.0 are available; end what takes most of it, see: top -o %MEM"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "cores"),
+    [
+        (["-append", "ro maxcpus=8"], 2),
+        (["-append", "ro maxcpus=1"], 1),
+        (["-append", "ro maxcpus=8", "-plugin", "/v.so,mips=1000,lanes=1"], 1),
+        (["-append", "ro maxcpus=8", "-plugin", "/v.so,mips=1000"], 2),
+    ],
+)
+def test_an_emulated_guest_takes_the_cores_that_its_cpus_run_on(
+    machine: Path, options: list[str], cores: int
+) -> None:
+    kernel = f"{os.environ['PWB_CACHE']}/kernel/abc/bzImage"
+    running(machine, 4242, 1, "/usr/bin/qemu-system-x86_64", "-kernel", kernel, *options)
+    running(machine, 4243, 1, "/usr/bin/qemu-system-x86_64", "-kernel", "/boot/vmlinuz", *options)
+    assert host.running_guests(machine) == [host.Guest(4242, cores)]

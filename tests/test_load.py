@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,10 +30,8 @@ def test_filefrag_counts_and_odd_names() -> None:
     assert load.parse_filefrag(text) == {"/mnt/test/a": 1, "/mnt/test/b c: d": 61533}
 
 
-def test_cpu_time_is_none_without_schedstat(tmp_path: Path) -> None:
-    assert load.cpu_ns(tmp_path / "schedstat") is None
-    (tmp_path / "schedstat").write_text("1234 5 6\n")
-    assert load.cpu_ns(tmp_path / "schedstat") == 1234
+def test_idle_time_is_that_of_all_cpus_waiting_for_io_included() -> None:
+    assert load.idle_s("cpu  10 0 20 300 40 0 5 0 0 0\ncpu0 10 0 20 300 40 0 5 0 0 0\n") == 3.4
 
 
 def _task(proc: Path, pid: int, comm: str, ns: int) -> None:
@@ -47,14 +46,36 @@ def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
     _task(proc, 8, "kworker/0:1-events", 30)
     _task(proc, 6, "kworker/u9:1+xfs-agwb/nullb0", 20)
     _task(proc, 9, "fio", 99)
-    (proc / "vmstat").write_text("nr_dirty 5\nnr_writeback 1\n")
-    stat = tmp_path / "stat"
-    stat.write_text("0 0 0 0 0 0 77 0 0 0 0")
-    sampler = load.Sampler([stat], proc)
+    _counters(proc, dirty=5)
+    sampler = load.Sampler([_device(tmp_path / "sda", 77)], proc)
     sampler.sample()
-    [sample] = sampler.samples
+    # One came without CPU times, one went, one is flushing now.
+    _task(proc, 10, "kworker/2:0", 0)
+    (proc / "10" / "schedstat").unlink()
+    _task(proc, 8, "kworker/0:1+flush-252:0", 31)
+    for name in ("comm", "schedstat"):
+        (proc / "7" / name).unlink()
+    (proc / "7").rmdir()
+    sampler.sample()
+    sampler.close()
+    sample, later = sampler.samples
+    assert later["kworkers"] == {"6": [True, 20], "8": [True, 31], "10": [False, None]}
+    assert later["idle_s"] == 3.0
     assert sample["kworkers"] == {"6": [True, 20], "7": [True, 500], "8": [False, 30]}
     assert (sample["sectors"], sample["dirty"], sample["writeback"]) == ([77], 5, 1)
+
+
+def _device(sysfs: Path, sectors: int, *, counted: bool = True) -> Path:
+    (sysfs / "queue").mkdir(parents=True, exist_ok=True)
+    (sysfs / "queue" / "iostats").write_text(f"{int(counted)}\n")
+    (sysfs / "stat").write_text("0 " * 6 + f"{sectors} 0")
+    return sysfs
+
+
+def _counters(proc: Path, dirty: int = 0, written_kib: int = 0) -> None:
+    proc.mkdir(exist_ok=True)
+    (proc / "vmstat").write_text(f"nr_dirty {dirty}\nnr_writeback 1\npgpgout {written_kib}\n")
+    (proc / "stat").write_text("cpu  0 0 0 300 0 0 0 0 0 0\n")
 
 
 def _paths(folder: Path) -> list[Path]:
@@ -91,35 +112,85 @@ def test_inode_number_that_never_comes(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_written_amount_is_since_the_first_sample(tmp_path: Path) -> None:
-    for name in ("sda", "sdb"):
-        (tmp_path / name).write_text("0 " * 6 + "2048 0")
-    (tmp_path / "vmstat").write_text("nr_dirty 0\nnr_writeback 0\n")
-    sampler = load.Sampler([tmp_path / "sda", tmp_path / "sdb"], tmp_path)
+    devices = [_device(tmp_path / name, 2048) for name in ("sda", "sdb")]
+    _counters(tmp_path)
+    sampler = load.Sampler(devices, tmp_path)
     sampler.sample()
-    (tmp_path / "sdb").write_text("0 " * 6 + "8192 0")
+    _device(devices[1], 8192)
     sampler.sample()
     assert sampler.written_mib() == 3
 
 
-@pytest.mark.usefixtures("inodes_in_a_row")
-def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
+def test_what_is_written_to_devices_without_statistics(tmp_path: Path) -> None:
+    devices = [_device(tmp_path / name, 0, counted=False) for name in ("ram0", "ram1")]
+    _counters(tmp_path, written_kib=512)
+    sampler = load.Sampler(devices, tmp_path)
+    sampler.sample()
+    _counters(tmp_path, written_kib=512 + 2048)
+    sampler.sample()
+    assert sampler.written_mib() == 2
+
+
+def _run(**changes: float) -> load.Run:
+    run: load.Run = {
+        "name": "limit-128",
+        "job": "job.fio",
+        "settings": {},
+        "dirty_limit_mib": 128,
+        "stop_mib": None,
+        "stop_s": None,
+        "env": {},
+    }
+    return {**run, **changes}  # type: ignore[typeddict-item]
+
+
+def test_a_run_is_over_with_its_amount_or_its_time(tmp_path: Path) -> None:
+    _counters(tmp_path)
+    sampler = load.Sampler([], tmp_path)
+    for t, sectors in ((0.0, 0), (0.5, 0), (0.6, 2048), (0.7, 4096)):
+        sampler.samples.append({"t": t, "sectors": [sectors]})
+    assert not load.is_enough(_run(), sampler)
+    assert load.is_enough(_run(stop_mib=1), sampler)
+    assert not load.is_enough(_run(stop_mib=2), sampler)
+    # It counts from the last sample before anything was written.
+    assert load.is_enough(_run(stop_s=0.19), sampler)
+    assert not load.is_enough(_run(stop_s=0.21), sampler)
+
+
+def test_files_are_spread_over_all_devices(tmp_path: Path) -> None:
+    plan = _plan(files=["d/a", "d/b", "c", "e"], size_mib=1, empty=True, devices=3)
+    mounts = [tmp_path / name for name in ("one", "two", "three")]
+    for mount in mounts:
+        mount.mkdir()
+    made = load.make_files(plan, mounts)
+    assert [path.resolve().relative_to(tmp_path).parts[0] for path in made] == ["one", "two", "three", "one"]
+    assert (mounts[1] / "d" / "b").stat().st_size == 1 << 20
+
+
+def _plan(**changes: Any) -> load.Plan:
     plan: load.Plan = {
         "fio": "fio",
         "filefrag": "filefrag",
         "sample_s": 0.5,
         "directories": [],
-        "files": ["d0/a", "d1/b"],
-        "size_mib": 3,
-        "empty": True,
-        "inodes": "even",
-        "modulus": 2,
+        "files": [],
+        "size_mib": 0,
+        "empty": False,
+        "inodes": None,
+        "modulus": None,
         "placement": None,
         "layout_job": None,
         "prepare": None,
-        "spread": False,
+        "devices": 1,
         "runs": [],
     }
-    load.lay_out(plan, tmp_path, None, tmp_path)
+    return {**plan, **changes}  # type: ignore[typeddict-item]
+
+
+@pytest.mark.usefixtures("inodes_in_a_row")
+def test_empty_files_have_a_size_and_no_blocks(tmp_path: Path) -> None:
+    plan = _plan(files=["d0/a", "d1/b"], size_mib=3, empty=True, inodes="even", modulus=2)
+    load.lay_out(plan, [tmp_path], tmp_path)
     made = [tmp_path / name for name in plan["files"]]
     assert [(path.stat().st_size, path.stat().st_blocks) for path in made] == [(3 << 20, 0)] * 2
     assert [load.inode_number(path) % 2 for path in made] == [0, 1]
@@ -217,3 +288,19 @@ def test_ag_counters_are_saved_where_there_are_any(tmp_path: Path) -> None:
     (tmp_path / "xfs" / "nullb0" / "writeback").write_text("overwrite: predicted 1\n")
     load.save_ag_counters(output, tmp_path)
     assert output.read_text() == "overwrite: predicted 1\n"
+
+
+def test_each_run_has_two_marks_for_the_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[float] = []
+    monkeypatch.setattr("signal.sigtimedwait", lambda _, seconds: made.append(seconds))
+    monkeypatch.delenv("PWB_PROFILED", raising=False)
+    load.Marks().end()
+    assert made == []
+    monkeypatch.setenv("PWB_PROFILED", "1")
+    marks = load.Marks()
+    for step, expected in ((marks.begin, 1), (marks.begin, 1), (marks.end, 2), (marks.end, 2)):
+        step()
+        assert len(made) == expected
+    # The jobs ended before anything was written.
+    load.Marks().end()
+    assert len(made) == 4

@@ -47,6 +47,45 @@ def test_figures_of_a_run() -> None:
     assert (found.extents, found.extents_before, found.sync_s) == (3, 1, 1.0)
 
 
+def test_parts_of_a_window_tell_how_much_the_rate_varies() -> None:
+    run = samples.run(8, idle_s=1, mib_s=100)
+    # From 5 s on, the third second of the window, twice as much is written.
+    faster = [
+        sample.model_copy(update={"sectors": [sample.sectors[0] + round(max(0, sample.t - 5) * 204800)]})
+        for sample in run.samples
+    ]
+    run = run.model_copy(update={"samples": faster})
+
+    def rates(ramp_s: float, window_s: float, parts: int) -> measure.Rates:
+        raw = samples.raw(run)
+        return measure.figures(raw, run, GROUP, ramp_s=ramp_s, window_s=window_s, parts=parts).rates
+
+    found = rates(2, 4, 4)
+    assert found.parts == pytest.approx([100, 100, 200, 200])
+    assert found.whole == pytest.approx(150)
+    # A run that is measured as a whole has no parts, and there can be no more than samples.
+    assert len(rates(7, 4, 4).parts) == 1
+    assert len(rates(2, 2, 9).parts) == 4
+
+
+def test_a_short_window_counts_where_it_was_asked_for() -> None:
+    run = samples.run(8, idle_s=1)
+    short = [sample.model_copy(update={"t": sample.t / 20}) for sample in run.samples]
+    run = run.model_copy(update={"samples": short, "fio_s": run.fio_s / 20})
+    window, steady = measure.steady_window(run, 0.1, 0.2)
+    assert steady
+    assert (window[0].t, window[-1].t) == pytest.approx((0.15, 0.35))
+    assert not measure.steady_window(run, 0.1, None)[1]
+    assert not measure.steady_window(run, 0.3, 0.2)[1]
+
+
+def test_busy_share_of_the_cpus() -> None:
+    begin, end = _window({}, {})
+    idle = [begin.model_copy(update={"idle_s": 10.0}), end.model_copy(update={"idle_s": 12.0})]
+    assert measure.cpu_busy(idle, 8) == 0.75
+    assert measure.cpu_busy([begin, end], 8) is None
+
+
 def test_growth_of_dirty_pages_is_what_goes_on_all_through_the_window() -> None:
     def growth(dirty_mib: Callable[[int], int], ramp_s: float = 2) -> float | None:
         run = samples.run(10, idle_s=0)
@@ -55,7 +94,8 @@ def test_growth_of_dirty_pages_is_what_goes_on_all_through_the_window() -> None:
             for number, sample in enumerate(run.samples)
         ]
         run = run.model_copy(update={"samples": shown})
-        return measure.figures(samples.raw(run), run, GROUP, ramp_s=ramp_s, window_s=4).dirty_growth_mib
+        found = measure.figures(samples.raw(run), run, GROUP, ramp_s=ramp_s, window_s=4)
+        return found.dirty_growth_mib
 
     # Nine samples from 2 s to 6 s, quarters of two.
     assert growth(lambda number: 10 * number) == 3 * 20
@@ -105,7 +145,8 @@ def test_two_devices_add_up() -> None:
     run = samples.run(8, mib_s=100)
     both = [sample.model_copy(update={"sectors": sample.sectors * 2}) for sample in run.samples]
     run = run.model_copy(update={"samples": both})
-    assert measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4).mib_s == pytest.approx(200)
+    found = measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4)
+    assert found.mib_s == pytest.approx(200)
 
 
 def test_nothing_written_is_an_error() -> None:
@@ -168,12 +209,24 @@ def test_spread_and_missing_values() -> None:
     assert measure.spread([None]) is None
 
 
+def _rounds(*rates: float | None) -> list[measure.Rates | None]:
+    return [None if rate is None else measure.Rates(rate, [rate]) for rate in rates]
+
+
 def test_ratio_is_of_medians_with_the_spread_of_rounds() -> None:
-    value, rounds = measure.ratio([100, 300], [100, 100])
+    value, rounds = measure.ratio(_rounds(100, 300), _rounds(100, 100))
     assert value == 2
     assert rounds == measure.Spread(median=2, min=1, max=3)
-    assert measure.ratio([100], []) == (None, None)
+    assert measure.ratio(_rounds(100), []) == (None, None)
 
 
 def test_ratio_leaves_out_rounds_without_a_base() -> None:
-    assert measure.ratio([100, 300], [None, 100])[1] == measure.Spread(median=3, min=3, max=3)
+    ours, base = _rounds(100, 300), _rounds(None, 100)
+    assert measure.ratio(ours, base)[1] == measure.Spread(median=3, min=3, max=3)
+
+
+def test_spread_is_that_of_all_parts() -> None:
+    ours, base = measure.Rates(210, [200, 220]), measure.Rates(100, [80, 110])
+    assert measure.rate_spread([ours, None]) == measure.Spread(median=210, min=200, max=220)
+    assert measure.rate_spread([None]) is None
+    assert measure.ratio([ours], [base]) == (2.1, measure.Spread(median=2.25, min=2, max=2.5))

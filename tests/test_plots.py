@@ -38,7 +38,7 @@ def test_throughput_has_a_bar_per_setting_and_the_bounds_as_lines() -> None:
     assert to_hex(bars[0].get_facecolor()) == plots.STOCK_COLOUR
     [legend] = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
-    assert set(labels) == {"stock", "1 context", "2 contexts", "two BDIs (bound)", "direct I/O (bound)"}
+    assert set(labels) == {"stock", "1 context", "2 contexts", "separate BDIs (bound)", "direct I/O (bound)"}
 
 
 def test_shape_has_a_line_per_curve_and_dashes_what_was_published() -> None:

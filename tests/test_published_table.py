@@ -105,7 +105,7 @@ def test_everything_is_checked_before_anything_runs(monkeypatch: pytest.MonkeyPa
     order: list[tuple[str, Any]] = []
     monkeypatch.setattr(bench, "check", lambda chosen, folder: order.append(("check", chosen.name)))
 
-    def run(name: str, *, full: bool, source: Source) -> Path:
+    def run(name: str, *, full: bool, source: Source, **_: Any) -> Path:
         order.append(("run", name))
         return Path(name)
 

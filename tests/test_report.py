@@ -22,7 +22,7 @@ def _shown(notes: list[str], width: int = 140) -> str:
 
 def test_table_has_every_setting_with_its_ratios() -> None:
     text = _shown([])
-    for name in ("stock", "1 context", "2 contexts", "two BDIs", "direct I/O"):
+    for name in ("stock", "1 context", "2 contexts", "separate BDIs", "direct I/O"):
         assert name in text
     [line] = [line for line in text.splitlines() if " 2 contexts " in line and "128 MiB" in line]
     for figure in ("210", "200..220", "1.91", "0.95", "0.70"):
@@ -31,12 +31,12 @@ def test_table_has_every_setting_with_its_ratios() -> None:
 
 def test_rows_read_stock_contexts_bounds() -> None:
     names = [cell.variant for cell in report.in_order(reversed(CELLS))]
-    assert names == ["stock", "parallel", "parallel", "two_bdi", "direct"]
+    assert names == ["stock", "parallel", "parallel", "bdis", "direct"]
 
 
 def test_verdict_names_the_best_number_of_contexts() -> None:
     [said] = report.verdicts(CELLS)
-    assert said == "xfs on nolat: at 128 MiB best at 2 contexts, 1.91x stock and 0.95 of two BDIs."
+    assert said == "xfs on nolat: at 128 MiB best at 2 contexts, 1.91x stock and 0.95 of separate BDIs."
 
 
 def test_verdict_does_not_praise_noise_or_loss() -> None:

@@ -21,7 +21,7 @@ def test_cells_compare_with_stock_and_both_bounds() -> None:
     assert cell.mib_s == Spread(median=210, min=200, max=220)
     assert cell.ratio_to_stock == 1.9091
     assert cell.ratio_to_stock_spread == Spread(median=1.9167, min=1.8333, max=2)
-    assert cell.ratio_to_two_bdi == 0.95455
+    assert cell.ratio_to_bdis == 0.95455
     assert cell.ratio_to_direct == 0.7
 
 
@@ -45,8 +45,8 @@ def test_each_layout_has_its_own_stock_and_no_affinity_of_it() -> None:
 
 
 def test_missing_bound_leaves_its_ratio_out() -> None:
-    without = [one for one in samples.result() if one.key.variant != "two_bdi"]
-    assert all(cell.ratio_to_two_bdi is None for cell in results.cells("s", without))
+    without = [one for one in samples.result() if one.key.variant != "bdis"]
+    assert all(cell.ratio_to_bdis is None for cell in results.cells("s", without))
 
 
 def test_summary_is_a_list_of_cells_and_reads_back(tmp_path: Path) -> None:

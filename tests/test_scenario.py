@@ -43,14 +43,35 @@ def test_a_job_that_begins_again_does_not_write_its_file_back() -> None:
 def test_headline_is_what_the_issue_asks_for() -> None:
     headline = scenario.load("headline")
     assert headline.filesystems == ["xfs", "ext4", "f2fs"]
-    assert headline.contexts == [1, 2, 4]
+    assert headline.contexts == [1, 2, 4, 8]
+    assert (headline.guest.machine, headline.guest.cpus) == ("smp", 8)
     assert [limit.mib for limit in headline.limits] == [128, 1024]
-    assert set(headline.bounds) == {"two_bdi", "direct"}
-    assert headline.devices == ["nolat"]
+    assert set(headline.bounds) == {"bdis", "direct"}
+    assert headline.devices == ["brd"]
     assert "thread" not in headline.job.text
     assert headline.files is not None
-    assert headline.files.size_mib * len(headline.files.names) > 1024
-    assert headline.expanded().devices == ["nolat", "100us"]
+    assert [headline.files.size_for(cpus) * cpus for cpus in (2, 8, 16, 32)] == [2048] * 4
+    assert headline.files.names_for(2) == ["data.0", "data.1"]
+    full = headline.expanded()
+    assert full.devices == ["brd", "waiting"]
+    assert sorted([full.guest.cpus, *full.scaling]) == [2, 8, 16, 32]
+
+
+def test_a_scenario_may_run_on_another_machine() -> None:
+    found = scenario.parse("s", SMALL)
+    assert (found.guest.machine, found.virtual) == ("uml", False)
+    moved = found.on("smp", 16)
+    assert (moved.guest.machine, moved.guest.cpus, moved.virtual) == ("smp", 16, True)
+    assert moved.guest.mem_mib == found.guest.mem_mib
+    assert found.on(None, None) == found
+    with pytest.raises(LabError, match=r"scenario 's': guest.cpus: .*64"):
+        found.on("smp", 65)
+
+
+@pytest.mark.parametrize("files", ["", "names = ['a']", "names = ['a']\nsize_mib = 1\ntotal_mib = 2"])
+def test_files_are_named_or_there_is_one_for_each_cpu(files: str) -> None:
+    with pytest.raises(LabError, match="expected names and size_mib, or total_mib without either"):
+        scenario.parse("s", f"{SMALL}\n[files]\n{files}\n")
 
 
 def test_expanded_changes_only_what_full_names() -> None:
@@ -111,7 +132,7 @@ def test_published_numbers_and_bars() -> None:
         ("workers = [1, 4]", "workers = [1, 9]", "workers.1: .*less than or equal to 8"),
         ("at_most = 0.4", "", "one of at_least and at_most"),
         ("modulus = 8", "", "modulus goes with the layouts"),
-        ("repetitions = 1", 'repetitions = 1\nbounds = ["two_bdi"]', "two_bdi has two filesystems"),
+        ("repetitions = 1", 'repetitions = 1\nbounds = ["bdis"]', "bdis has several filesystems"),
         ('"d0/a"', '"../a"', "files.names.0"),
         ('"ino", "fs"', '"ino", "ino"', "affinities: each value once"),
         ("repetitions = 1", 'repetitions = 1\nag_modes = ["on"]', "ag_modes.0"),
@@ -211,9 +232,16 @@ def _job(tmp_path: Path, text: str = "[x]\nrw=randwrite\nsize=1m\n") -> Path:
     return path
 
 
-def _from_job(path: Path, fs: str = "xfs") -> scenario.Scenario:
+def _from_job(path: Path, fs: str = "xfs", machine: scenario.Machine = "uml") -> scenario.Scenario:
     return scenario.from_job(
-        path, fs=[fs], device="nolat", contexts=[2], dirty_limits_mib=[64], repetitions=1
+        path,
+        fs=[fs],
+        device="nolat",
+        contexts=[2],
+        dirty_limits_mib=[64],
+        repetitions=1,
+        machine=machine,
+        cpus=2,
     )
 
 
@@ -224,6 +252,8 @@ def test_a_users_job_keeps_its_text_and_lays_out_its_own_files(tmp_path: Path) -
     assert found.files is None
     assert found.name == "my-job"
     assert found.limits[0].window_s is None
+    # In virtual time a job is not left to run for as long as it likes.
+    assert _from_job(path, machine="smp").limits[0].window_s is not None
 
 
 def test_a_users_job_with_an_unknown_filesystem(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from lab.experiment.setting import Setting
 NAMES = {
     Setting(variant="stock", contexts=1): ("stock", "stock"),
     Setting(variant="stock", contexts=1, layout="even"): ("stock, even", "stock-even"),
-    Setting(variant="two_bdi", contexts=None): ("two BDIs", "two_bdi"),
+    Setting(variant="bdis", contexts=None): ("separate BDIs", "bdis"),
     Setting(variant="direct", contexts=None): ("direct I/O", "direct"),
     Setting(variant="parallel", contexts=1): ("1 context", "parallel1"),
     Setting(variant="parallel", contexts=1, workers=1): ("1 context, 1 worker", "parallel1-workers1"),

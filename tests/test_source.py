@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.tree import source as sources
 from lab.tree.source import fetch, user_tree
+from lab.util import apt as apts
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from tests.madeup import linux_tree
@@ -66,7 +66,7 @@ def apt(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     subprocess.run(["dpkg-deb", "--build", package, fake / "package.deb"], check=True, capture_output=True)
     keyring = fake / "keyring.gpg"
     keyring.touch()
-    monkeypatch.setattr(sources, "KEYRING", keyring)
+    monkeypatch.setattr(apts, "KEYRING", keyring)
     monkeypatch.setenv("FAKE", str(fake))
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     return fake
@@ -159,13 +159,13 @@ def test_machine_without_archives(apt: Path, cache: Path) -> None:
 
 
 def test_missing_keyring_names_its_package(apt: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "KEYRING", apt / "gone.gpg")
+    monkeypatch.setattr(apts, "KEYRING", apt / "gone.gpg")
     with pytest.raises(LabError, match="install debian-archive-keyring"):
         fetch("7.3")
 
 
 def test_machine_without_apt(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lab.tree.source.shutil.which", lambda _: None)
+    monkeypatch.setattr("lab.util.apt.shutil.which", lambda _: None)
     with pytest.raises(LabError, match="apt-get is missing"):
         fetch("7.3")
 

@@ -13,8 +13,8 @@ from tests.touched import ours, touched
 pytestmark = pytest.mark.guest
 
 
-def test_no_new_warning(stock_kernel: Kernel, parallel_kernel: Kernel, kernel_source: Source) -> None:
+def test_no_new_warning(smp_stock_kernel: Kernel, smp_parallel_kernel: Kernel, kernel_source: Source) -> None:
     objects = touched(kernel_source)
-    stock = sparse.warnings("stock", kernel_source, objects)
-    parallel = sparse.warnings("parallel", kernel_source, [*objects, *ours()])
+    stock = sparse.warnings(smp_stock_kernel, kernel_source, objects)
+    parallel = sparse.warnings(smp_parallel_kernel, kernel_source, [*objects, *ours()])
     assert not parallel - stock

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Measure every setting of a scenario on stock and parallel kernels in turn, with the bounds."""
+"""Measure every setting of a scenario on stock and parallel kernels in the same run, with the bounds."""
 
 from __future__ import annotations
 
@@ -9,73 +9,66 @@ import hashlib
 import json
 import os
 import platform
-import shutil
-import subprocess
-import sys
+import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from lab.experiment import fiojob, schedule
+from lab.experiment import cells, cluster, fiojob, schedule
 from lab.experiment import scenario as scenarios
+from lab.experiment.cells import Kernels, Runner, Task, tool
+from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.measure import Raw, RawRun, figures
-from lab.experiment.scenario import Limit, Scenario, Window
-from lab.experiment.schedule import Boot
+from lab.experiment.scenario import Machine, Scenario
+from lab.experiment.schedule import Boot, Step
+from lab.experiment.store import Store, surroundings
 from lab.machine import devices, guest, guest_memory, host, host_idle
-from lab.result import plots, report, results
-from lab.result.results import Key, Measured
+from lab.machine.hardware import Hardware
+from lab.result import plots, profile, report, results
+from lab.result.results import Clock, Key, Measured
 from lab.tree import build
 from lab.tree.source import Source
-from lab.util.errors import GuestError, LabError
+from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
+from lab.util.process import output
 from lab.util.progress import duration
 
-LOAD = REPO / "guest" / "load.py"
-GUEST_RESULTS = Path("/results")
-SAMPLE_S = 0.5
 CPUS_SLEEP = (
     f"{host_idle.LATENCY} could not be opened, so the host's CPUs sleep when idle and rates vary more: "
     "expected to be run by root, or by a user who may write that file"
 )
-# Two BDIs bound anything only where both of them get work.
-MIN_SHARE = 0.1
-
-
-class Runner(Protocol):
-    """What :func:`lab.machine.guest.run` does, so that a test can stand in for it."""
-
-    def __call__(  # noqa: D102
-        self,
-        kernel: Path,
-        command: list[str],
-        *,
-        fs: str,
-        device: str,
-        settings: dict[str, str] | None,
-        timeout_s: float,
-        mem_mib: int,
-        cpus: int,
-        possible_cpus: int | None,
-        results: Path | None,
-        device_count: int,
-        device_size_mib: int | None,
-        mkfs: list[str],
-    ) -> guest.GuestResult: ...
+# Separate BDIs bound anything only where all of them get work: of an even share at least this.
+MIN_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Kernels:
-    """The two kernels that are compared: same source, same config, same compiler."""
+class Where:
+    """Where guests in virtual time run, and what of them is measured again.
 
-    stock: build.Kernel
-    parallel: build.Kernel
+    Attributes:
+        scheduler: address of a cluster of dask.distributed that is there already; None: on this machine.
+        fresh: measure again what was measured before.
+        profiled: write a profile of each run; so all are measured again.
+    """
+
+    scheduler: str | None = None
+    fresh: bool = False
+    profiled: bool = False
+
+    @property
+    def runner(self) -> Runner:
+        """Return what boots a guest."""
+        return functools.partial(profile.profiled, guest.run) if self.profiled else guest.run
+
+
+HERE = Where()
 
 
 @dataclass
@@ -83,24 +76,25 @@ class _Session:
     """One result in the making: what is measured, with what, and what came out so far."""
 
     chosen: Scenario
-    text: str
     kernels: Kernels
     folder: Path
-    runner: Runner
-    total_s: float
+    boots: list[Boot]
+    crew: Crew
     began: float = field(default_factory=time.monotonic)
-    measured: list[Measured] = field(default_factory=list)
+    measured: dict[Boot, list[Measured]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     dirty_settings: dict[str, dict[str, int]] = field(default_factory=dict)
     releases: dict[str, str] = field(default_factory=dict)
-    spent_s: float = 0.0
-    estimated_s: float = 0.0
+    found: list[Boot] = field(default_factory=list)
 
     @property
     def remaining_s(self) -> float:
         """Scale what is left of the estimate by how the estimate did so far."""
-        pace = self.spent_s / self.estimated_s if self.estimated_s else 1.0
-        return (self.total_s - self.estimated_s) * pace
+        missing = [boot for boot in self.boots if boot not in self.found]
+        done_s = sum(boot.estimate_s for boot in missing if boot in self.measured)
+        left_s = sum(boot.estimate_s for boot in missing if boot not in self.measured)
+        pace = (time.monotonic() - self.began) / done_s if done_s else 1 / self.crew.size
+        return left_s * pace
 
     def note(self, text: str) -> None:
         """Keep a remark for the end, once."""
@@ -109,18 +103,30 @@ class _Session:
 
     def save(self) -> list[results.Cell]:
         """Write what was measured so far."""
-        found = results.cells(self.chosen.name, self.measured)
+        listed = [one for boot in self.boots for one in self.measured.get(boot, [])]
+        found = results.cells(self.chosen.name, listed)
         results.write(self.folder, found, _meta(self))
         return found
 
 
-def bench(scenario: str = "headline", *, full: bool = False, source: Source) -> Path:
+def bench(
+    scenario: str = "headline",
+    *,
+    full: bool = False,
+    source: Source,
+    machine: Machine | None = None,
+    cpus: int | None = None,
+    where: Where = HERE,
+) -> Path:
     """Run a scenario.
 
     Args:
         scenario: its name in ``scenarios/``.
-        full: with the further devices, contexts and repetitions that the scenario lists.
+        full: with the further devices, CPUs, contexts and repetitions that the scenario lists.
         source: the kernel source to compare stock and parallel of.
+        machine: another machine than the scenario's.
+        cpus: another number of CPUs than the scenario's.
+        where: where guests in virtual time run.
 
     Returns:
         The results folder.
@@ -128,8 +134,8 @@ def bench(scenario: str = "headline", *, full: bool = False, source: Source) -> 
     Raises:
         LabError: bad input, found before anything is built, or a guest that failed.
     """
-    chosen = scenarios.load(scenario)
-    return _build_and_measure(chosen.expanded() if full else chosen, source, scenarios.SCENARIOS)
+    chosen = scenarios.load(scenario).on(machine, cpus)
+    return _build_and_measure(chosen.expanded() if full else chosen, source, scenarios.SCENARIOS, where)
 
 
 def run_job(
@@ -140,7 +146,10 @@ def run_job(
     contexts: list[int],
     dirty_limits_mib: list[int],
     repetitions: int,
+    machine: Machine,
+    cpus: int,
     source: Source,
+    where: Where = HERE,
 ) -> Path:
     """Run a user's own fio job file as it is, the way :func:`bench` runs a scenario; bounds run derived jobs.
 
@@ -151,7 +160,10 @@ def run_job(
         contexts: numbers of contexts to try.
         dirty_limits_mib: dirty limits in MiB.
         repetitions: rounds.
+        machine: ``uml`` or ``smp``.
+        cpus: the guest's CPUs.
         source: as in :func:`bench`.
+        where: as in :func:`bench`.
 
     Returns:
         The results folder.
@@ -166,20 +178,35 @@ def run_job(
         contexts=contexts,
         dirty_limits_mib=dirty_limits_mib,
         repetitions=repetitions,
+        machine=machine,
+        cpus=cpus,
     )
-    return _build_and_measure(chosen, source, job.resolve().parent)
+    return _build_and_measure(chosen, source, job.resolve().parent, where)
 
 
-def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path) -> Path:
+def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path, where: Where) -> Path:
+    if where.profiled and not chosen.virtual:
+        raise LabError("a profile is of virtual time: expected the machine smp, add --machine smp")
     check(chosen, job_folder)
-    with exclusive(cache_dir() / "bench.lock", f"measuring {chosen.name}"):
-        kernels = Kernels(stock=build.build("stock", source), parallel=build.build("parallel", source))
+    with exclusive(cache_dir() / "bench.lock", f"measuring {chosen.name}"), ExitStack() as stack:
+        machine = chosen.guest.machine
+        crew = None
+        if chosen.virtual and where.scheduler is not None:
+            needed = [cells.LOAD, cache_dir()]
+            crew = stack.enter_context(cluster.existing(where.scheduler, needed, where.runner))
+        kernels = Kernels(*(build.build(name, source, machine) for name in ("stock", "parallel")))
+        measured = functools.partial(measure, chosen, kernels, job_folder=job_folder)
+        if chosen.virtual:
+            if crew is None:
+                count = cluster.places(chosen.guest.mem_mib, len(schedule.boots(chosen)))
+                crew = stack.enter_context(cluster.local(count, where.runner))
+            return measured(crew=crew, store=Store(surroundings()), fresh=where.fresh or where.profiled)
         mib = chosen.guest.mem_mib
         report.terminal().print(f"filling {mib} MiB of memory for the guests", highlight=False)
-        with guest_memory.filled(mib) as memory, host_idle.awake() as is_awake:
-            runner = functools.partial(guest.run, memory=memory)
-            notes = [] if is_awake else [CPUS_SLEEP]
-            return measure(chosen, kernels, job_folder=job_folder, runner=runner, notes=notes)
+        memory = stack.enter_context(guest_memory.filled(mib))
+        is_awake = stack.enter_context(host_idle.awake())
+        notes = [] if is_awake else [CPUS_SLEEP]
+        return measured(crew=InTurn(functools.partial(guest.run, memory=memory)), notes=notes)
 
 
 def check(chosen: Scenario, job_folder: Path) -> None:
@@ -191,9 +218,16 @@ def check(chosen: Scenario, job_folder: Path) -> None:
     for name in chosen.devices:
         devices.load(name)
     fiojob.check(chosen.name, chosen.job.text, job_folder)
-    _tool("fio", "fio")
-    _tool("filefrag", "e2fsprogs")
-    host.check(host.Need(cpus=chosen.guest.cpus, guest_mem_bytes=chosen.guest.mem_mib << 20))
+    tool("fio", "fio")
+    tool("filefrag", "e2fsprogs")
+    size = chosen.guest
+    if chosen.virtual:
+        for cpus in [size.cpus, *chosen.scaling]:
+            hardware = Hardware("smp", mem_mib=size.mem_mib, cpus=cpus, possible_cpus=size.possible_cpus)
+            for name in chosen.devices:
+                guest.check(hardware, fs="xfs", device=name, device_size_mib=size.device_mib)
+    else:
+        host.check(host.Need(cpus=size.cpus, guest_mem_bytes=size.mem_mib << 20))
 
 
 def measure(
@@ -201,7 +235,9 @@ def measure(
     kernels: Kernels,
     *,
     job_folder: Path,
-    runner: Runner = guest.run,
+    crew: Crew,
+    store: Store | None = None,
+    fresh: bool = False,
     root: Path = results.RESULTS,
     console: Console | None = None,
     notes: Sequence[str] = (),
@@ -212,7 +248,9 @@ def measure(
         chosen: the scenario, checked.
         kernels: the kernels to compare.
         job_folder: where the job's included files are.
-        runner: boots a guest.
+        crew: runs the boots.
+        store: where boots are kept that need not be measured again; None: nowhere.
+        fresh: whether to measure again what is kept.
         root: where results go.
         console: where tables and progress go; None: standard output.
         notes: remarks on the circumstances, for the end.
@@ -225,35 +263,54 @@ def measure(
             ``.incomplete``.
     """
     out = console or report.terminal()
+    job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
+    folder = results.create(root)
     boots = schedule.boots(chosen)
-    session = _Session(
-        chosen=chosen,
-        text=fiojob.inlined(chosen.name, chosen.job.text, job_folder),
-        kernels=kernels,
-        folder=results.create(root),
-        runner=runner,
-        total_s=sum(boot.estimate_s for boot in boots),
-        notes=list(notes),
-    )
-    out.print(f"{chosen.title}: {len(boots)} boots, about {duration(session.total_s)}", markup=False)
+    tasks = [cells.task(boot, chosen, kernels, job, folder / "raw" / boot.folder) for boot in boots]
+    by_folder = {task.folder: boot for task, boot in zip(tasks, boots, strict=True)}
+    session = _Session(chosen, kernels, folder, boots, crew, notes=list(notes))
     with _kept_when_interrupted(session):
-        for number, boot in enumerate(boots):
-            started = time.monotonic()
-            place = f"[{number + 1}/{len(boots)}] {boot.label}, round {boot.round}"
-            with out.status(escape(f"{place}, {duration(session.remaining_s)} left")):
-                new = _run_boot(boot, session)
-            session.spent_s += time.monotonic() - started
-            session.estimated_s += boot.estimate_s
-            session.measured += new
-            rates = " / ".join(f"{one.figures.mib_s:.0f}" for one in new)
-            line = f"{place}: {rates or 'no'} MiB/s, {duration(session.remaining_s)} left"
-            out.print(line, markup=False, highlight=False)
+        missing = []
+        for task in tasks:
+            if store is not None and not fresh and store.fetch(task):
+                session.found.append(by_folder[task.folder])
+                _take(session, by_folder[task.folder], task)
+            else:
+                missing.append(task)
+        out.print(_beginning(session), markup=False, highlight=False)
+        with out.status("") as status:
+            status.update(escape(f"{duration(session.remaining_s)} left"))
+            for task in crew.run(missing):
+                if store is not None:
+                    store.keep(task)
+                new = _take(session, by_folder[task.folder], task)
+                place = f"[{len(session.measured)}/{len(boots)}] {task.label}"
+                line = f"{place}: {_rates(new) or 'no'} MiB/s, {duration(session.remaining_s)} left"
+                out.print(line, markup=False, highlight=False)
+                status.update(escape(f"{duration(session.remaining_s)} left"))
         found = session.save()
         (session.folder / "table.md").write_text(report.markdown(found, session.notes), encoding="utf-8")
         plots.draw(session.folder, found)
     final = results.publish(session.folder)
     report.show(out, found, session.notes, final)
     return final
+
+
+def _beginning(session: _Session) -> str:
+    count = len(session.boots)
+    text = f"{session.chosen.title}: {count} boots, about {duration(session.remaining_s)}"
+    if session.crew.size > 1:
+        text += f", {session.crew.size} side by side"
+    if session.found:
+        text += (
+            f"; {len(session.found)} of {count} were measured before and are taken from the cache "
+            "(--fresh measures them again)"
+        )
+    return text
+
+
+def _rates(measured: list[Measured]) -> str:
+    return " / ".join(f"{one.figures.mib_s:.0f}" for one in measured)
 
 
 @contextmanager
@@ -269,74 +326,46 @@ def _kept_when_interrupted(session: _Session) -> Iterator[None]:
         raise
 
 
-def _run_boot(boot: Boot, session: _Session) -> list[Measured]:
-    """Run one guest and return its figures."""
-    where = session.folder / "raw" / boot.folder
-    where.mkdir(parents=True)
-    _write_plan(where, boot, session)
-    raw = _boot(boot, session, where)
-    windows: dict[str, Window] = {_run_name(limit): limit for limit in boot.limits}
-    if boot.direct:
-        windows["direct"] = boot.direct
-    two = boot.setting.variant == "two_bdi"
+def _take(session: _Session, boot: Boot, task: Task) -> list[Measured]:
+    """Work out the figures of a boot that was run, and add them to the session."""
+    raw = results.read_raw(task.folder)
+    clock = Clock.read(json.loads((task.folder / cells.CLOCK).read_text(encoding="utf-8")))
+    session.releases["parallel" if boot.setting.variant == "parallel" else "stock"] = raw.kernel
+    steps = {step.name: step for step in boot.steps}
+    is_bound = boot.setting.variant == "bdis"
     if raw.failure:
-        if not two and len(raw.runs) < len(boot.limits):
-            raise LabError(f"{boot.label}: {raw.failure}")
-        # A user's job may not work with direct I/O or over two devices: that costs the bound, not the result.
-        missing = "two BDIs" if two else "direct I/O"
+        wanted = sum(step.dirty_limit_mib is not None for step in boot.steps)
+        if not is_bound and len(raw.runs) < wanted:
+            raise LabError(f"{task.label}: {raw.failure}")
+        # A user's job may not work with direct I/O or over several devices: that costs the bound only.
+        missing = "separate BDIs" if is_bound else "direct I/O"
         session.note(f"{boot.device} {boot.fs}: no bound from {missing}: {raw.failure}")
     found: list[Measured] = []
     for run in raw.runs:
-        if two and not _spread_over_both(run):
-            session.note(f"{boot.device} {boot.fs}: no bound from two BDIs: the job's files cannot be spread")
+        if is_bound and not _spread_over_all(run):
+            session.note(
+                f"{boot.device} {boot.fs}: no bound from separate BDIs: the job's files cannot be spread"
+            )
             continue
         if run.dirty_settings:
-            session.dirty_settings[run.name] = run.dirty_settings
-        found.append(_measured(boot, raw, run, windows[run.name], where=where))
+            session.dirty_settings[f"limit-{steps[run.name].dirty_limit_mib}"] = run.dirty_settings
+        found.append(
+            _measured(
+                boot, steps[run.name], raw, run, parts=session.chosen.parts, clock=clock, folder=task.folder
+            )
+        )
+    session.measured[boot] = found
     return found
 
 
-def _boot(boot: Boot, session: _Session, where: Path) -> Raw:
-    """Boot the guest on its plan and return what guest/load.py read."""
-    size = session.chosen.guest
-    variant = boot.setting.variant
-    count = 2 if variant == "two_bdi" else 1
-    kernel = session.kernels.parallel if variant == "parallel" else session.kernels.stock
-    # Isolated and without site packages: the guest has the host's Python, and nothing of ours for it.
-    command = [str(Path(sys.executable).resolve()), "-I", "-S", str(LOAD), str(GUEST_RESULTS / "plan.json")]
-    try:
-        done = session.runner(
-            kernel.path,
-            command,
-            fs=boot.fs,
-            device=boot.device,
-            settings=boot.setting.bdi_files,
-            timeout_s=session.chosen.timeout_s,
-            mem_mib=size.mem_mib,
-            cpus=size.cpus,
-            possible_cpus=size.possible_cpus,
-            results=where,
-            device_count=count,
-            device_size_mib=size.device_mib // count,
-            mkfs=session.chosen.mkfs.get(boot.fs, []),
-        )
-    except GuestError as error:
-        raise GuestError(f"{boot.label}, round {boot.round}: {error}") from error
-    (where / "console.txt").write_text(done.console, encoding="utf-8")
-    if not (where / "raw.json").exists():
-        raise LabError(
-            f"{boot.label}: {LOAD.name} ended with status {done.status}, no figures: {done.output}"
-        )
-    raw = results.read_raw(where)
-    session.releases[kernel.flavour] = raw.kernel
-    return raw
-
-
-def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path) -> Measured:
+def _measured(
+    boot: Boot, step: Step, raw: Raw, run: RawRun, *, parts: int, clock: Clock | None, folder: Path
+) -> Measured:
     """Work out the figures of one run, and make fio's file small."""
-    fio_path = where / run.fio_json
+    fio_path = folder / run.fio_json
     fio = results.read_fio(fio_path)
     fio_path.write_text(json.dumps(fio, separators=(",", ":")), encoding="utf-8")
+    window = step.window
     try:
         got = figures(
             raw,
@@ -345,75 +374,27 @@ def _measured(boot: Boot, raw: Raw, run: RawRun, window: Window, *, where: Path)
             ramp_s=window.ramp_s,
             window_s=window.window_s,
             between_mib=window.between_mib,
+            parts=parts,
         )
     except LabError as error:
         raise LabError(f"{boot.label}: {error}") from error
-    direct = run.name == "direct"
-    change = {"variant": "direct", "contexts": None} if direct else {}
     key = Key(
-        **dict(boot.setting) | change,
+        **dict(step.setting),
+        machine=boot.machine,
+        cpus=boot.cpus,
         device=boot.device,
         fs=boot.fs,
-        dirty_limit_mib=None if direct else int(run.name.removeprefix("limit-")),
+        dirty_limit_mib=step.dirty_limit_mib,
     )
-    return Measured(key=key, round=boot.round, raw=f"raw/{where.name}/{run.fio_json}", figures=got)
+    raw_path = f"raw/{folder.name}/{run.fio_json}"
+    return Measured(key=key, round=boot.round, raw=raw_path, figures=got, clock=clock)
 
 
-def _write_plan(where: Path, boot: Boot, session: _Session) -> None:
-    """Write what guest/load.py needs into the folder that the guest sees as its results folder."""
-    chosen, text = session.chosen, session.text
-    (where / "job.fio").write_text(text, encoding="utf-8")
-    layout = None
-    if not chosen.files:
-        layout = "layout.fio"
-        (where / layout).write_text(fiojob.layout_only(text), encoding="utf-8")
-    runs = [_run(_run_name(limit), "job.fio", limit, limit.mib) for limit in boot.limits]
-    if boot.direct:
-        (where / "direct.fio").write_text(fiojob.direct(text), encoding="utf-8")
-        runs.append(_run("direct", "direct.fio", boot.direct, None))
-    plan = {
-        "fio": _tool("fio", "fio"),
-        "filefrag": _tool("filefrag", "e2fsprogs"),
-        "sample_s": SAMPLE_S,
-        "directories": fiojob.directories(text),
-        "files": chosen.files.names if chosen.files else [],
-        "size_mib": chosen.files.size_mib if chosen.files else 0,
-        "empty": chosen.files.empty if chosen.files else False,
-        "inodes": None if boot.setting.layout == "as-made" else boot.setting.layout,
-        "modulus": chosen.files.modulus if chosen.files else None,
-        "placement": boot.setting.placement,
-        "layout_job": layout,
-        "prepare": boot.setting.mounted + (chosen.prepare or "") or None,
-        "spread": boot.setting.variant == "two_bdi",
-        "runs": runs,
-    }
-    (where / "plan.json").write_text(json.dumps(plan, indent=1), encoding="utf-8")
-
-
-def _run(name: str, job: str, window: Window, limit_mib: int | None) -> dict[str, Any]:
-    # fio takes no fractions of a second, but milliseconds.
-    env = {"RAMP_S": f"{window.ramp_s * 1000:.0f}ms", "WINDOW_S": f"{(window.window_s or 0) * 1000:.0f}ms"}
-    stop_mib = window.between_mib[1] if window.between_mib else None
-    return {"name": name, "job": job, "dirty_limit_mib": limit_mib, "stop_mib": stop_mib, "env": env}
-
-
-def _run_name(limit: Limit) -> str:
-    return f"limit-{limit.mib}"
-
-
-def _spread_over_both(run: RawRun) -> bool:
+def _spread_over_all(run: RawRun) -> bool:
     written = [
         last - first for first, last in zip(run.samples[0].sectors, run.samples[-1].sectors, strict=True)
     ]
-    return len(written) > 1 and min(written) >= MIN_SHARE * sum(written)
-
-
-def _tool(name: str, package: str) -> str:
-    """Find a program that the guest runs from the host's files."""
-    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin")
-    if found is None:
-        raise LabError(f"{name} is not installed: install the Debian package {package}")
-    return found
+    return min(written) >= MIN_SHARE * statistics.fmean(written)
 
 
 def _meta(session: _Session) -> dict[str, Any]:
@@ -421,6 +402,8 @@ def _meta(session: _Session) -> dict[str, Any]:
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - session.began, 1),
+        "side_by_side": session.crew.size,
+        "boots_from_cache": len(session.found),
         "host": {
             "cpus": len(os.sched_getaffinity(0)),
             "machine": platform.machine(),
@@ -435,17 +418,10 @@ def _meta(session: _Session) -> dict[str, Any]:
             }
             for kernel in (session.kernels.stock, session.kernels.parallel)
         },
-        "fio": _output([_tool("fio", "fio"), "--version"]),
-        "commit": _output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"]),
-        "changed_files": len(_output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
+        "fio": output([tool("fio", "fio"), "--version"]),
+        "commit": output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"]),
+        "changed_files": len(output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
         "dirty_settings": session.dirty_settings,
         "notes": session.notes,
         "scenario": session.chosen.model_dump(mode="json"),
     }
-
-
-def _output(command: list[str]) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (FileNotFoundError, subprocess.CalledProcessError):
-        return ""

@@ -103,7 +103,7 @@ def _run_parser(name: str, text: str, folder: Path) -> None:
             done = subprocess.run(
                 ["fio", "--parse-only", str(copy)],
                 capture_output=True, text=True, timeout=60, cwd=scratch, check=False,
-                env=os.environ | {"RAMP_S": "1", "WINDOW_S": "1"},
+                env=os.environ | {"RAMP_S": "1", "WINDOW_S": "1", "CPUS": "1", "FILE_MIB": "1"},
             )  # fmt: skip
         except FileNotFoundError as error:
             raise LabError("fio is not installed: install the Debian package fio") from error

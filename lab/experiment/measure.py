@@ -7,6 +7,7 @@ import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -19,22 +20,26 @@ GIB = 1 << 30
 # Less than this is not yet a job at work: a filesystem writes and dirties a little of its own accord.
 IDLE_SECTORS = 2048
 IDLE_PAGES = 256
-# A window shorter than this says nothing about a steady state.
+# A window shorter than this says nothing about a steady state, unless a shorter one was asked for.
 MIN_WINDOW_S = 1.0
+# So much of the window that was asked for has to be there.
+MIN_SHARE = 0.9
 
 
 class Sample(BaseModel):
     """What guest/load.py read at one moment.
 
     ``t`` is in seconds since just before fio was started; ``sectors`` are those written, one number per
-    device; ``dirty`` and ``writeback`` are pages; ``kworkers`` is pid -> (is it flushing now, ns on a CPU or
-    None).
+    device, or one for all where they keep no statistics; ``dirty`` and ``writeback`` are pages; ``idle_s`` is
+    the idle time of all CPUs together, None in old results; ``kworkers`` is pid -> (is it flushing now, ns on
+    a CPU or None).
     """
 
     t: float
     sectors: list[int]
     dirty: int
     writeback: int
+    idle_s: float | None = None
     kworkers: dict[str, tuple[bool, int | None]]
 
 
@@ -55,6 +60,7 @@ class Raw(BaseModel):
 
     kernel: str
     page_bytes: int
+    cpus: int | None = None
     layout_s: float = 0
     extents_before: dict[str, int] = {}
     runs: list[RawRun] = []
@@ -64,20 +70,23 @@ class Raw(BaseModel):
 class Figures(BaseModel):
     """The figures of one run.
 
-    ``mib_s`` is at the device. ``steady`` says that it is from the steady window; otherwise the job was too
-    short for one and the whole run counts, final sync included. Latencies are fio's, of writes; None where
-    the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache; None
-    for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and those
-    under writeback together. ``dirty_growth_mib`` is by how much dirty pages grew all through the steady
-    window: three times the smallest step from the mean of one quarter to that of the next; None without such
-    a window. ``seconds`` is from the start of the jobs until all they wrote is on the device; it says
-    something about a job of a fixed size only.
+    ``mib_s`` is at the device; ``parts_mib_s`` are the rates in the parts of the window. ``steady`` says
+    that it is from the steady window; otherwise the job was too short for one and the whole run counts,
+    final sync included. Latencies are fio's, of writes; None where the job wrote nothing.
+    ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache; None for a single job, or
+    one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and those under writeback
+    together. ``dirty_growth_mib`` is by how much dirty pages grew all through the steady window: three times
+    the smallest step from the mean of one quarter to that of the next; None without such a window.
+    ``cpu_busy`` is the share of all CPUs' time that was not idle. ``seconds`` is from the start of the jobs
+    until all they wrote is on the device; it says something about a job of a fixed size only.
     """
 
     mib_s: float
+    parts_mib_s: list[float] = []
     steady: bool
     flusher_cpu_s_per_gib: float | None
     kworker_cpu_s_per_gib: float | None
+    cpu_busy: float | None = None
     latency_mean_us: float | None
     latency_p99_us: float | None
     slowest_job_mib_s: float | None
@@ -89,6 +98,11 @@ class Figures(BaseModel):
     seconds: float | None
     extents: float | None
     extents_before: float | None
+
+    @property
+    def rates(self) -> Rates:
+        """Return the rate, and those in the parts of the window."""
+        return Rates(self.mib_s, self.parts_mib_s or [self.mib_s])
 
 
 class Spread(BaseModel):
@@ -109,6 +123,7 @@ def figures(
     ramp_s: float,
     window_s: float | None,
     between_mib: tuple[int, int] | None = None,
+    parts: int = 1,
 ) -> Figures:
     """Work out the figures of one run.
 
@@ -119,6 +134,7 @@ def figures(
         ramp_s: seconds after the start of fio that are left out.
         window_s: seconds that count from then on; None: until fio ended.
         between_mib: what counts instead: from when so much has reached the device until so much has, in MiB.
+        parts: pieces of equal length of a steady window, to tell how much the rate varies within it.
 
     Raises:
         LabError: no byte reached the device, or less than the amounts that count.
@@ -128,20 +144,24 @@ def figures(
     else:
         window, steady = steady_window(run, ramp_s, window_s)
     first, last = window[0], window[-1]
-    written = (sum(last.sectors) - sum(first.sectors)) * SECTOR_BYTES
+    written = _written_bytes(window)
     if written <= 0:
         raise LabError(
             f"run {run.name}: the device counted no written byte in {last.t - first.t:.1f} s; "
             "expected a job that writes, on a device that keeps statistics"
         )
     mean, p99 = write_latency_us(fio)
-    growth = _growth(window) if steady and not between_mib else None
+    counts_time = steady and not between_mib
+    growth = _growth(window) if counts_time else None
+    pieces = cut(window, parts) if counts_time else [window]
     mib_per_page = raw.page_bytes / MIB
     return Figures(
-        mib_s=written / MIB / (last.t - first.t),
+        mib_s=_mib_s(window),
+        parts_mib_s=[_mib_s(piece) for piece in pieces],
         steady=steady,
         flusher_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=True), written),
         kworker_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=False), written),
+        cpu_busy=cpu_busy(window, raw.cpus),
         latency_mean_us=mean,
         latency_p99_us=p99,
         slowest_job_mib_s=slowest_job_mib_s(fio),
@@ -156,6 +176,25 @@ def figures(
     )
 
 
+def cut(window: list[Sample], parts: int) -> list[list[Sample]]:
+    """Cut a window into pieces of about equal length, at samples; neighbours share one.
+
+    There are fewer than ``parts`` where there are too few samples.
+    """
+    begin, end = window[0].t, window[-1].t
+    wanted = [begin + (end - begin) * part / parts for part in range(parts + 1)]
+    places = sorted({min(range(len(window)), key=lambda i: abs(window[i].t - t)) for t in wanted})
+    return [window[first : last + 1] for first, last in itertools.pairwise(places)]
+
+
+def _written_bytes(window: Sequence[Sample]) -> int:
+    return (sum(window[-1].sectors) - sum(window[0].sectors)) * SECTOR_BYTES
+
+
+def _mib_s(window: Sequence[Sample]) -> float:
+    return _written_bytes(window) / MIB / (window[-1].t - window[0].t)
+
+
 def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[list[Sample], bool]:
     """Return the samples that count, and whether they are a steady window; a short job counts as a whole.
 
@@ -167,7 +206,8 @@ def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[l
     # Half a sampling interval of tolerance: the sample next to the wanted moment may be just before it.
     step = _sampling_step(run.samples)
     inside = [sample for sample in run.samples if begin - step / 2 <= sample.t <= end + step / 2]
-    if len(inside) > 1 and inside[-1].t - inside[0].t >= MIN_WINDOW_S:
+    needed_s = MIN_WINDOW_S if window_s is None else min(MIN_WINDOW_S, MIN_SHARE * window_s)
+    if len(inside) > 1 and inside[-1].t - inside[0].t >= needed_s:
         return inside, True
     return run.samples, False
 
@@ -265,6 +305,14 @@ def cpu_s(window: Sequence[Sample], *, flushers_only: bool) -> float | None:
     return total_ns / 1e9
 
 
+def cpu_busy(window: Sequence[Sample], cpus: int | None) -> float | None:
+    """Return the share of the CPUs' time in the window that was not idle; None where it was not read."""
+    begin, end = window[0], window[-1]
+    if cpus is None or begin.idle_s is None or end.idle_s is None:
+        return None
+    return max(0.0, 1 - (end.idle_s - begin.idle_s) / (cpus * (end.t - begin.t)))
+
+
 def write_latency_us(fio: dict[str, Any]) -> tuple[float | None, float | None]:
     """Return mean and 99th percentile of the latency of all jobs' writes, in microseconds.
 
@@ -318,21 +366,45 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     )
 
 
-def ratio(ours: Sequence[float | None], base: Sequence[float | None]) -> tuple[float | None, Spread | None]:
+@dataclass(frozen=True)
+class Rates:
+    """The rate of a run, and those in the parts of its window."""
+
+    whole: float
+    parts: list[float]
+
+
+def rate_spread(rounds: Sequence[Rates | None]) -> Spread | None:
+    """Return the median of the rounds, with the smallest and largest rate in any part; None without any."""
+    whole = spread(one.whole for one in rounds if one)
+    parts = spread(part for one in rounds if one for part in one.parts)
+    if whole is None or parts is None:
+        return None
+    return Spread(median=whole.median, min=parts.min, max=parts.max)
+
+
+def ratio(ours: Sequence[Rates | None], base: Sequence[Rates | None]) -> tuple[float | None, Spread | None]:
     """Compare repetitions with those of a base that were made in the same rounds.
 
     Args:
-        ours: one figure per round.
-        base: the base's figure of the same round.
+        ours: the rates of each round.
+        base: the base's rates in the same round.
 
     Returns:
-        The ratio of the medians, and the spread of the ratios round by round; None, None without a base.
+        The ratio of the medians, and the spread of the ratios round by round, part by part; None, None
+        without a base.
     """
-    own, other = spread(ours), spread(base)
+    own, other = rate_spread(ours), rate_spread(base)
     if own is None or other is None or other.median == 0:
         return None, None
-    rounds = [a / b for a, b in zip(ours, base, strict=False) if a is not None and b]
-    return significant(own.median / other.median), spread(rounds)
+    parts = [
+        part / of
+        for a, b in zip(ours, base, strict=False)
+        if a is not None and b is not None
+        for part, of in zip(a.parts, b.parts, strict=False)
+        if of
+    ]
+    return significant(own.median / other.median), spread(parts)
 
 
 def significant(value: float) -> float:

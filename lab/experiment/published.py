@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Variant = Literal["stock", "parallel", "two_bdi", "direct"]
+Variant = Literal["stock", "parallel", "bdis", "direct"]
 Filesystem = Literal["xfs", "ext4", "f2fs"]
 Affinity = Literal["fs", "ino", "rotor", "least-loaded"]
 AgMode = Literal["off", "ag-hint", "rotor", "generic"]

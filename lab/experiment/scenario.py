@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -17,7 +17,8 @@ from lab.util.paths import REPO
 SCENARIOS = REPO / "scenarios"
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
 
-Bound = Literal["two_bdi", "direct"]
+Machine = Literal["uml", "smp"]
+Bound = Literal["bdis", "direct"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 FilePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")]
 
@@ -49,12 +50,15 @@ class Limit(Window):
 
 
 class GuestSize(Strict):
-    """CPUs and memory of the guest, and the size of its device, whose blocks live in that memory too.
+    """The guest's machine, CPUs and memory, and the size of its device, whose blocks live in that memory too.
 
-    ``possible_cpus`` beyond ``cpus`` are never there, but a device may have four contexts for each.
+    ``machine`` is ``uml``, User-mode Linux, in the host's time, or ``smp``, emulated x86-64 in virtual time;
+    all seconds of a scenario are those of the guest. ``possible_cpus`` beyond ``cpus`` are never there, but a
+    device may have four contexts for each.
     """
 
-    cpus: int = Field(default=2, ge=1)
+    machine: Machine = "uml"
+    cpus: int = Field(default=2, ge=1, le=64)
     possible_cpus: int | None = Field(default=None, ge=1)
     mem_mib: int = Field(default=8192, ge=512)
     device_mib: int = Field(default=5120, ge=512)
@@ -62,6 +66,9 @@ class GuestSize(Strict):
 
 class Files(Strict):
     """Files that are there before the first job starts, written out in full.
+
+    Either ``names``, of ``size_mib`` each, or ``total_mib``: then there is a file for each CPU, ``data.0``,
+    ``data.1`` and so on, which share that size.
 
     ``empty`` leaves them sparse instead, of that size and without a block: whatever the jobs write has to be
     allocated. ``names`` may lie in directories, which are made in the order of the names (XFS puts each into
@@ -73,8 +80,9 @@ class Files(Strict):
     the directory of the first file (one AG on XFS): ``i_ino % n`` puts them all into one context.
     """
 
-    names: list[FilePath] = Field(min_length=1)
-    size_mib: int = Field(ge=1)
+    names: list[FilePath] = Field(default_factory=list)
+    size_mib: int | None = Field(default=None, ge=1)
+    total_mib: int | None = Field(default=None, ge=1)
     empty: bool = False
     layouts: list[Layout] = Field(default=["as-made"], min_length=1)
     modulus: int | None = Field(default=None, ge=2)
@@ -85,9 +93,28 @@ class Files(Strict):
             raise ValueError("modulus goes with the layouts even and skewed, and only with them")
         return self
 
+    @model_validator(mode="after")
+    def _named_or_for_each_cpu(self) -> Self:
+        named = bool(self.names) and self.size_mib is not None and self.total_mib is None
+        if not named and (self.names or self.size_mib is not None or self.total_mib is None):
+            raise ValueError("expected names and size_mib, or total_mib without either")
+        return self
+
+    def names_for(self, cpus: int) -> list[str]:
+        """Return the names of the files on a guest with so many CPUs."""
+        return list(self.names) or [f"data.{cpu}" for cpu in range(cpus)]
+
+    def size_for(self, cpus: int) -> int:
+        """Return the size of each file in MiB on a guest with so many CPUs."""
+        return self.size_mib or max(1, (self.total_mib or 0) // cpus)
+
 
 class Job(Strict):
-    """A fio job file, by its text. ``${RAMP_S}`` and ``${WINDOW_S}`` are those of the current limit."""
+    """A fio job file, by its text.
+
+    ``${RAMP_S}`` and ``${WINDOW_S}`` are those of the current limit, ``${CPUS}`` are the guest's CPUs, and
+    ``${FILE_MIB}`` is the size of each of the scenario's files.
+    """
 
     text: str = Field(min_length=1)
 
@@ -97,6 +124,7 @@ class Full(Strict):
 
     devices: list[Name] | None = None
     contexts: list[int] | None = None
+    scaling: list[int] | None = None
     repetitions: int | None = Field(default=None, ge=1)
 
 
@@ -106,13 +134,17 @@ class Scenario(Strict):
     ``files`` is None for a job that lays out its own files; then every dirty limit gets a fresh filesystem,
     because what the first limit wrote would be the second one's starting point; so it does with empty files.
     ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1, ``workers``
-    values of ``wb_workers`` to try with each, ``ag_modes`` modes of XFS's AG-aware writeback, for
-    overwrites and delayed allocation alike; none of them: the kernel's own default. ``placements`` say
-    where XFS begins to look for blocks of a file: ``base`` in the AG of its inode, ``generic`` in a window of
-    AGs, ``stream`` in those of a write stream of its own. ``mkfs`` has further arguments of a filesystem's
-    mkfs. ``prepare`` is a shell script that runs in the filesystem before every fio run; what it leaves
-    running in the background gets a SIGTERM after that run. ``published`` and ``bars`` are what
-    ``pwb compare`` puts beside the result. ``timeout_s`` is for one boot.
+    values of ``wb_workers`` to try with each, ``ag_modes`` modes of XFS's AG-aware writeback, for overwrites
+    and delayed allocation alike; none of them: the kernel's own default. ``placements`` say where XFS begins
+    to look for blocks of a file: ``base`` in the AG of its inode, ``generic`` in a window of AGs, ``stream``
+    in those of a write stream of its own. ``scaling`` are further numbers of CPUs, at which stock and as
+    many contexts as CPUs are measured. ``parts`` are pieces of the steady window, to tell how much the rate
+    varies within it. ``sample_s`` is the time between two looks at the counters. ``mkfs`` has further
+    arguments of a filesystem's mkfs, in which ``{cpus}`` stands for the guest's CPUs to each
+    of its devices, at least 2. ``prepare`` is a shell script that runs in the filesystem before every fio
+    run; what it leaves running in the background gets a SIGTERM after that run. ``published`` and
+    ``bars`` are what ``pwb compare`` puts beside the result.
+    ``timeout_s`` is for one boot, in seconds of the host.
     """
 
     name: Name
@@ -125,7 +157,10 @@ class Scenario(Strict):
     ag_modes: list[AgMode] = Field(default_factory=list)
     placements: list[Placement] = Field(default_factory=list)
     bounds: list[Bound] = Field(default_factory=list)
+    scaling: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list)
     repetitions: int = Field(ge=1)
+    parts: int = Field(default=1, ge=1)
+    sample_s: float = Field(default=0.5, gt=0)
     limits: list[Limit] = Field(min_length=1)
     direct: Window = Window(ramp_s=0.5, window_s=2.5)
     guest: GuestSize = GuestSize()
@@ -148,6 +183,20 @@ class Scenario(Strict):
         """Say whether one dirty limit after the other may run on the same files."""
         return self.files is not None and not self.files.empty
 
+    @property
+    def virtual(self) -> bool:
+        """Say whether the guests live in virtual time, where neither the host's speed nor its load counts."""
+        return self.guest.machine == "smp"
+
+    def on(self, machine: Machine | None, cpus: int | None) -> Scenario:
+        """Return the same scenario on another machine, or with other CPUs; None: as it says itself."""
+        asked = {"machine": machine, "cpus": cpus}
+        changed = self.guest.model_dump() | {key: value for key, value in asked.items() if value is not None}
+        try:
+            return Scenario.model_validate(self.model_dump() | {"guest": changed})
+        except ValidationError as error:
+            raise LabError(f"scenario {self.name!r}: {_wrong_keys(error)}") from error
+
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         mib = [limit.mib for limit in self.limits]
@@ -155,6 +204,7 @@ class Scenario(Strict):
             ("devices", self.devices),
             ("filesystems", self.filesystems),
             ("contexts", self.contexts),
+            ("scaling", [self.guest.cpus, *self.scaling]),
             ("affinities", self.affinities),
             ("workers", self.workers),
             ("ag_modes", self.ag_modes),
@@ -164,8 +214,8 @@ class Scenario(Strict):
         ):
             if len(set(values)) != len(values):
                 raise ValueError(f"{what}: each value once, got {values}")
-        if "two_bdi" in self.bounds and self.layouts != ["as-made"]:
-            raise ValueError("bounds: two_bdi has two filesystems, whose inode numbers share no layout")
+        if "bdis" in self.bounds and self.layouts != ["as-made"]:
+            raise ValueError("bounds: bdis has several filesystems, whose inode numbers share no layout")
         if self.ag_modes and self.filesystems != ["xfs"]:
             raise ValueError("ag_modes are XFS's: the only filesystem has to be xfs")
         return self
@@ -263,11 +313,15 @@ def from_job(
     contexts: list[int],
     dirty_limits_mib: list[int],
     repetitions: int,
+    machine: Machine,
+    cpus: int,
 ) -> Scenario:
     """Make the scenario that runs a user's own fio job file as it is, with both bounds.
 
-    How long the job runs is its own affair: figures start 4 s after fio does (rig.md: steady from there) and
-    go on until it ends; a job that ends before that is measured as a whole, final sync included.
+    On ``uml`` how long the job runs is its own affair: figures start 4 s after fio does (steady from there)
+    and go on until it ends. On ``smp``, where a second of 8 busy CPUs takes half a minute of the host, they
+    start after 0.3 s and the job is stopped 0.4 s later. A job that ends before that is measured as a whole,
+    final sync included.
 
     Raises:
         LabError: a value that no scenario may have, named, or a job file that cannot be read.
@@ -287,16 +341,24 @@ def from_job(
                 "devices": [device],
                 "filesystems": fs,
                 "contexts": contexts,
-                "bounds": ["two_bdi", "direct"],
+                "bounds": ["bdis", "direct"],
                 "repetitions": repetitions,
-                "limits": [{"mib": mib, "ramp_s": 4} for mib in dirty_limits_mib],
-                "direct": {"ramp_s": 1},
+                **_times_of_a_users_job(machine, dirty_limits_mib),
+                "guest": {"machine": machine, "cpus": cpus},
                 "job": {"text": text},
                 "timeout_s": 3600,
             }
         )
     except ValidationError as error:
         raise LabError(f"run {job.name}: {_wrong_keys(error)}") from error
+
+
+def _times_of_a_users_job(machine: Machine, dirty_limits_mib: list[int]) -> dict[str, Any]:
+    if machine == "uml":
+        return {"limits": [{"mib": mib, "ramp_s": 4} for mib in dirty_limits_mib], "direct": {"ramp_s": 1}}
+    times = {"ramp_s": 0.3, "window_s": 0.4}
+    limits = [{"mib": mib, **times} for mib in dirty_limits_mib]
+    return {"limits": limits, "direct": {"ramp_s": 0.1, "window_s": 0.2}, "parts": 4, "sample_s": 0.02}
 
 
 def _wrong_keys(error: ValidationError) -> str:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which guests a scenario boots, in which order, and how long each will take."""
+"""Which guests a scenario boots, in which order, what each runs, and how long each will take."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from lab.experiment.published import Affinity, AgMode, Filesystem, Placement
-from lab.experiment.scenario import Limit, Scenario, Window
+from lab.experiment.scenario import Limit, Machine, Scenario, Window
 from lab.experiment.setting import Setting
 
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
@@ -19,40 +19,95 @@ SYNC_ESTIMATE_MIB_S = 250.0
 AMOUNT_ESTIMATE_MIB_S = 30.0
 FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
+# The same for a guest in virtual time that has one core of the host: a boot with its files, more for each
+# CPU, the virtual seconds around a run's window, and what a virtual second of a busy CPU takes.
+VIRTUAL_BOOT_ESTIMATE_S = 40.0
+VIRTUAL_CPU_ESTIMATE_S = 2.0
+VIRTUAL_RUN_ESTIMATE_S = 0.2
+HOST_S_PER_CPU_S = 4.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of fio; ``dirty_limit_mib`` is None for direct I/O, which changes no limit."""
+
+    name: str
+    setting: Setting
+    window: Window
+    dirty_limit_mib: int | None
 
 
 @dataclass(frozen=True)
 class Boot:
     """One guest: a fresh filesystem, and the runs that share it.
 
-    ``open_end_s`` is a guess at the seconds of a run without a window.
+    Settings that share a boot differ by what can be changed at any time. ``open_end_s`` is a guess at the
+    seconds of a run without a window.
     """
 
+    machine: Machine
+    cpus: int
     device: str
     fs: Filesystem
-    setting: Setting
+    settings: tuple[Setting, ...]
     limits: tuple[Limit, ...]
     direct: Window | None
     round: int
     open_end_s: float = OPEN_END_ESTIMATE_S
 
     @property
+    def setting(self) -> Setting:
+        """Return the setting that the guest starts with."""
+        return self.settings[0]
+
+    @property
+    def device_count(self) -> int:
+        """Return how many devices the guest gets: as a bound, a device and filesystem for each CPU."""
+        return self.cpus if self.setting.variant == "bdis" else 1
+
+    @property
+    def steps(self) -> list[Step]:
+        """List the runs in their order."""
+        alone = len(self.settings) == 1
+        found = [
+            Step(
+                f"limit-{limit.mib}" if alone else f"{setting.folder}-{limit.mib}", setting, limit, limit.mib
+            )
+            for setting in self.settings
+            for limit in self.limits
+        ]
+        if self.direct:
+            around = self.setting.model_copy(update={"variant": "direct", "contexts": None})
+            found.append(Step("direct", around, self.direct, None))
+        return found
+
+    @property
     def label(self) -> str:
-        """Name the boot's setting in words."""
-        return f"{self.device} {self.fs} {self.setting.label}"
+        """Name the boot's settings in words."""
+        cpus = f"{self.cpus} CPUs " if self.machine == "smp" else ""
+        return f"{cpus}{self.device} {self.fs} {'; '.join(setting.label for setting in self.settings)}"
 
     @property
     def folder(self) -> str:
         """Name the folder of the boot's raw data."""
+        cpus = f"{self.cpus}cpus-" if self.machine == "smp" else ""
+        settings = "-".join(setting.folder for setting in self.settings)
         limits = "-".join(str(limit.mib) for limit in self.limits)
-        return f"{self.device}-{self.fs}-{self.setting.folder}-{limits}-round{self.round}"
+        return f"{cpus}{self.device}-{self.fs}-{settings}-{limits}-round{self.round}"
 
     @property
     def estimate_s(self) -> float:
         """Guess the seconds that the boot takes, for the time remaining."""
-        windows: list[Window] = [*self.limits, *([self.direct] if self.direct else [])]
-        runs_s = sum(self._run_s(one) + RUN_ESTIMATE_S for one in windows)
-        return BOOT_ESTIMATE_S + runs_s + sum(limit.mib for limit in self.limits) / SYNC_ESTIMATE_MIB_S
+        runs_s = [self._run_s(step.window) for step in self.steps]
+        if self.machine == "smp":
+            busy_s = sum(runs_s) + VIRTUAL_RUN_ESTIMATE_S * len(runs_s)
+            return (
+                VIRTUAL_BOOT_ESTIMATE_S
+                + self.cpus * VIRTUAL_CPU_ESTIMATE_S
+                + self.cpus * busy_s * HOST_S_PER_CPU_S
+            )
+        synced_mib = sum(step.dirty_limit_mib or 0 for step in self.steps)
+        return BOOT_ESTIMATE_S + sum(runs_s) + len(runs_s) * RUN_ESTIMATE_S + synced_mib / SYNC_ESTIMATE_MIB_S
 
     def _run_s(self, window: Window) -> float:
         if window.between_mib:
@@ -63,46 +118,62 @@ class Boot:
 def boots(chosen: Scenario) -> list[Boot]:
     """List the boots in the order in which they run.
 
-    Within a round, stock, each number of contexts and two BDIs follow each other on one filesystem, so that a
-    drift of the machine meets all of them; the first one changes from round to round.
+    Within a round, stock, each number of contexts and separate BDIs follow each other on one filesystem, so
+    that a drift of the machine meets all of them; the first one changes from round to round. In virtual time
+    nothing drifts: settings that one filesystem can have in turn share a boot.
     """
-    settings = _settings(chosen)
-    limits = tuple(chosen.limits)
-    shared = [limits] if chosen.reusable_files else [(limit,) for limit in limits]
     return [
-        Boot(
-            device=device,
-            fs=fs,
-            setting=setting,
-            limits=part,
-            direct=chosen.direct
-            if setting.variant == "stock" and "direct" in chosen.bounds and part is shared[0]
-            else None,
-            round=number + 1,
-            open_end_s=_open_end_s(chosen),
-        )
+        boot
         for device in chosen.devices
         for number in range(chosen.repetitions)
+        for cpus in [chosen.guest.cpus, *chosen.scaling]
         for fs in chosen.filesystems
-        for part in shared
-        for setting in _rotated(settings, number)
+        for boot in _on_one_filesystem(chosen, device, fs, cpus, number)
     ]
 
 
-def _open_end_s(chosen: Scenario) -> float:
+def _on_one_filesystem(chosen: Scenario, device: str, fs: Filesystem, cpus: int, number: int) -> list[Boot]:
+    limits = tuple(chosen.limits)
+    parts = [limits] if chosen.reusable_files else [(limit,) for limit in limits]
+    settings = _rotated(_settings(chosen, cpus), number)
+    together = (
+        _mergeable(settings) if chosen.virtual and chosen.reusable_files else [(one,) for one in settings]
+    )
+    has_direct = "direct" in chosen.bounds and cpus == chosen.guest.cpus
+    return [
+        Boot(
+            machine=chosen.guest.machine,
+            cpus=cpus,
+            device=device,
+            fs=fs,
+            settings=shared,
+            limits=part,
+            direct=chosen.direct
+            if shared[0].variant == "stock" and has_direct and part is parts[0]
+            else None,
+            round=number + 1,
+            open_end_s=_open_end_s(chosen, cpus),
+        )
+        for part in parts
+        for shared in together
+    ]
+
+
+def _open_end_s(chosen: Scenario, cpus: int) -> float:
     """Guess the seconds of a run that has no window, for the time remaining."""
     if chosen.files is None:
         return OPEN_END_ESTIMATE_S
-    return len(chosen.files.names) * chosen.files.size_mib / FIXED_ESTIMATE_MIB_S
+    return len(chosen.files.names_for(cpus)) * chosen.files.size_for(cpus) / FIXED_ESTIMATE_MIB_S
 
 
-def _settings(chosen: Scenario) -> list[Setting]:
+def _settings(chosen: Scenario, cpus: int) -> list[Setting]:
     """List the settings in the order of a round; those that differ by layout only are neighbours."""
     found = [Setting(variant="stock", contexts=1)]
     crews: list[int | None] = [*chosen.workers]
     modes: list[AgMode | None] = [*chosen.ag_modes]
     placements: list[Placement | None] = [*chosen.placements]
-    for contexts in chosen.contexts:
+    is_scaling = cpus != chosen.guest.cpus
+    for contexts in [cpus] if is_scaling else chosen.contexts:
         # With one context there is nothing to choose.
         tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
         found += [
@@ -119,11 +190,19 @@ def _settings(chosen: Scenario) -> list[Setting]:
             for mode in modes or [None]
             for placement in placements or [None]
         ]
-    if "two_bdi" in chosen.bounds:
-        found.append(Setting(variant="two_bdi", contexts=None))
+    if "bdis" in chosen.bounds and not is_scaling:
+        found.append(Setting(variant="bdis", contexts=None))
     return [setting.model_copy(update={"layout": layout}) for setting in found for layout in chosen.layouts]
 
 
 def _rotated(settings: list[Setting], number: int) -> list[Setting]:
     first = number % len(settings)
     return settings[first:] + settings[:first]
+
+
+def _mergeable(settings: list[Setting]) -> list[tuple[Setting, ...]]:
+    """Put together what differs only by what can be changed under a mounted filesystem."""
+    found: dict[Setting, list[Setting]] = {}
+    for setting in settings:
+        found.setdefault(setting.before_mount, []).append(setting)
+    return [tuple(group) for group in found.values()]

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from lab.experiment.published import Affinity, AgMode, Layout, Placement, Variant
 
-VARIANT_NAMES = {"stock": "stock", "two_bdi": "two BDIs", "direct": "direct I/O"}
+VARIANT_NAMES = {"stock": "stock", "bdis": "separate BDIs", "direct": "direct I/O"}
 # There is a place for it in sysfs only once the filesystem is mounted.
 AG_MODE_SCRIPT = """
 for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV)/writeback/$kind; done
@@ -57,6 +57,11 @@ class Setting(BaseModel, frozen=True):
         files = {"nwritebacks": str(self.contexts)} if self.variant == "parallel" else {}
         files |= {"wb_affinity": self.affinity} if self.affinity else {}
         return files | ({"wb_workers": str(self.workers)} if self.workers else {})
+
+    @property
+    def before_mount(self) -> Setting:
+        """Return what has to be there before the mount; what is left out may change at any time."""
+        return self.model_copy(update={"contexts": None, "affinity": None, "workers": None})
 
     @property
     def mounted(self) -> str:

@@ -1,32 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Boot a User-mode Linux kernel, run one command in it on a fresh filesystem, and judge how that went."""
+"""Boot a kernel on one of our machines, run one command on a fresh filesystem, and judge how that went."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
-import fcntl
 import math
 import os
-import pty
 import signal
-import struct
 import sys
 import termios
 import tty
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
-from lab.machine import console, devices, host, host_idle
-from lab.machine.uml import Guest, check_kernel
+from lab.machine import console, devices, host_idle
+from lab.machine.hardware import Hardware
+from lab.machine.process import Guest
 from lab.util.errors import GuestError, LabError, unknown_name
 
 FILESYSTEMS = ("xfs", "ext4", "f2fs", "none")
-# What the guest needs besides the blocks of its memory-backed devices.
-GUEST_BASE_MIB = 256
-MAX_DEVICES = 2
+MAX_DEVICES = 64
 # Drivers make devices at boot of their own accord, which delays each boot and which nobody asked for.
 _NO_OTHER_DEVICES = ("null_blk.nr_devices=0", "brd.rd_nr=0", "loop.max_loop=0")
 _KEPT_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TZ", "USER")
@@ -40,24 +36,28 @@ class GuestResult:
     Attributes:
         status: the command's exit status; 127 when there is no such command, 128 + signal when it was killed.
         console: everything the guest kernel printed.
-        seconds: how long the command ran, without boot and set-up, in seconds.
+        seconds: how long the command ran, without boot and set-up, in seconds of the guest.
         output: the last 4 MiB of what the command wrote to standard output and standard error.
+        clock: in virtual time, the clock's counters over the whole run (docs/machine.md); else empty.
     """
 
     status: int
     console: str
     seconds: float
     output: str
+    clock: dict[str, float] = field(default_factory=dict)
 
 
 def run(
     kernel: Path,
     command: list[str],
     *,
+    machine: str = "uml",
+    clock: str = "virtual",
     fs: str = "xfs",
     device: str = "nolat",
     settings: dict[str, str] | None = None,
-    timeout_s: float = 300,
+    timeout_s: float | None = None,
     mem_mib: int = 2048,
     cpus: int = 2,
     possible_cpus: int | None = None,
@@ -68,33 +68,48 @@ def run(
     mkfs: Sequence[str] = (),
     mount_options: str = "",
     memory: int | None = None,
+    mips: int = 1000,
+    quantum_ns: int = 5000,
+    pause: int = 140,
+    lanes: int | None = None,
+    samples: Path | None = None,
 ) -> GuestResult:
     """Boot a kernel, run a command in it, power it off.
 
     The guest sees the host's files; what it changes stays in its memory. The command starts in the mount
     point of the fresh filesystem (in ``/`` with ``fs="none"``). Its environment tells where things are:
-    PWB_MNT, PWB_MNT2, PWB_DEV, PWB_DEV2, PWB_BDI, PWB_BDI2, PWB_RESULTS.
+    PWB_MNT, PWB_DEV, PWB_BDI (of further devices PWB_MNT2, PWB_DEV2, PWB_BDI2 and so on), PWB_RESULTS.
 
     Args:
-        kernel: path of an ``ARCH=um`` kernel.
+        kernel: path of a kernel for the machine.
         command: program and arguments, looked up in the caller's ``PATH``.
+        machine: ``uml``, or ``smp``, which is emulated (docs/guest.md).
+        clock: time on ``smp``: ``virtual``, or ``host``, in which the CPUs run as fast as they can; on
+            ``uml`` it is always the host's.
         fs: ``xfs``, ``ext4``, ``f2fs``, mounted at /mnt/test, or ``none`` for a bare device.
         device: name in the device table.
         settings: kernel files and what to write to them, between mkfs and mount; a bare name is a file of
             the test devices' folders under /sys/class/bdi.
-        timeout_s: seconds from the start of the boot until the guest must be off.
+        timeout_s: seconds of the host from the start of the boot until the guest must be off; None: 300,
+            in virtual time 1800.
         mem_mib: the guest's memory in MiB, the devices' blocks included.
-        cpus: the guest's CPUs, no more than the host has.
+        cpus: the guest's CPUs: on ``uml`` no more than the host has, on ``smp`` up to 64.
         possible_cpus: CPUs that the kernel prepares for, which its limit of contexts follows; None: cpus.
         results: host folder that is writable in the guest at /results, made if missing; the kernel's
             console is kept there too, in console.txt. None: /results is guest memory.
         stream: where the command's output goes as it comes.
-        device_count: 1, or 2 for a second, identical device at /mnt/test2.
+        device_count: test devices, all alike, up to 64; the second one is at /mnt/test2.
         device_size_mib: size of each device in MiB; None: as the device table says.
         mkfs: further arguments of the filesystem's mkfs.
         mount_options: of the filesystem's own, separated by commas.
-        memory: descriptor of a file to take the guest's memory from, see
+        memory: for ``uml``, descriptor of a file to take the guest's memory from, see
             :func:`lab.machine.guest_memory.filled`; None: the kernel makes one of its own.
+        mips: in virtual time, million instructions that a CPU executes in a second.
+        quantum_ns: in virtual time, how far a CPU may be ahead of another one, in ns.
+        pause: in virtual time, instructions that PAUSE counts for.
+        lanes: in virtual time, CPUs that run at once on the host; None: as many as it has cores.
+        samples: in virtual time, file for the profiler's samples, see :mod:`lab.result.profile`; None: none
+            are taken.
 
     Raises:
         GuestError: the kernel printed a report (oops, WARN, lockdep, ...), the time was up, the guest ended
@@ -103,29 +118,33 @@ def run(
     """
     if not command:
         raise LabError("no command for the guest: expected a program and its arguments")
+    hardware = Hardware(
+        machine, clock, mem_mib, cpus, possible_cpus, memory, mips, quantum_ns, pause, lanes, samples
+    )
+    timeout_s = hardware.timeout_s if timeout_s is None else timeout_s
     if not timeout_s > 0:
         raise LabError(f"a guest's time of {timeout_s:g} s: expected more than 0")
-    check_kernel(kernel)
-    plan, arguments = _plan(
-        fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
-    )
-    arguments.append(f"ncpus={possible_cpus or cpus}")
-    if memory is None:
-        host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
-    plan |= {"command": command, "settings": list((settings or {}).items())}
-    plan |= {"results": _results_folder(results), "terminal": None}
-    plan |= {"mkfs": list(mkfs), "mount_options": mount_options}
-    with host_idle.awake(), Guest(on_output=_writer(stream)) as guest:
-        guest.start(kernel, plan, arguments, memory)
-        guest.follow(timeout_s)
-    if results is not None:
-        (results / "console.txt").write_bytes(guest.console)
-    return judge(guest, timeout_s)
+    plan, arguments = _plan(hardware, fs=fs, device=device, count=device_count, size_mib=device_size_mib)
+    with hardware.built() as built, host_idle.awake():
+        built.machine.check_kernel(kernel)
+        plan |= {"command": command, "settings": list((settings or {}).items())}
+        plan |= {"results": _results_folder(results), "terminal": None}
+        plan |= {"mkfs": list(mkfs), "mount_options": mount_options, "mark": samples is not None}
+        with Guest(built.machine, on_output=_writer(stream)) as guest:
+            guest.start(
+                kernel, plan, arguments, mem_mib=mem_mib, cpus=cpus, possible_cpus=possible_cpus or cpus
+            )
+            guest.follow(timeout_s)
+        if results is not None:
+            (results / "console.txt").write_bytes(guest.console)
+        return replace(judge(guest, timeout_s), clock=built.clock())
 
 
 def shell(
     kernel: Path,
     *,
+    machine: str = "uml",
+    clock: str = "host",
     fs: str = "xfs",
     device: str = "nolat",
     settings: dict[str, str] | None = None,
@@ -141,7 +160,9 @@ def shell(
     on the terminal, and the error is raised when the shell is left.
 
     Args:
-        kernel: path of an ``ARCH=um`` kernel.
+        kernel: as for run.
+        machine: as for run.
+        clock: as for run; in the host's time a shell answers at once.
         fs: as for run.
         device: as for run.
         settings: as for run.
@@ -157,60 +178,75 @@ def shell(
     """
     if not sys.stdin.isatty():
         raise LabError("a shell in a guest needs a terminal as standard input: without one, run a command")
-    check_kernel(kernel)
-    plan, arguments = _plan(
-        fs=fs, device=device, count=device_count, size_mib=device_size_mib, mem_mib=mem_mib, cpus=cpus
-    )
-    arguments.append(f"ncpus={cpus}")
-    host.check(host.Need(packages=False, guest_mem_bytes=mem_mib << 20))
-    keyboard = sys.stdin.fileno()
-    columns, rows = os.get_terminal_size(keyboard)
-    plan |= {
-        "command": [os.environ.get("SHELL", "/bin/sh")],
-        "settings": list((settings or {}).items()),
-        "results": _results_folder(results),
-        "terminal": [rows, columns],
-        "mkfs": [],
-        "mount_options": "",
-    }
-    show = _writer(sys.stdout)
-    ours, theirs = pty.openpty()
-    guest = Guest(on_output=show, terminal=(ours, theirs), stop_at_report=False)
+    hardware = Hardware(machine, clock, mem_mib, cpus)
+    plan, arguments = _plan(hardware, fs=fs, device=device, count=device_count, size_mib=device_size_mib)
+    with hardware.built() as built:
+        built.machine.check_kernel(kernel)
+        keyboard = sys.stdin.fileno()
+        columns, rows = os.get_terminal_size(keyboard)
+        plan |= {
+            "command": [os.environ.get("SHELL", "/bin/sh")],
+            "settings": list((settings or {}).items()),
+            "results": _results_folder(results),
+            "terminal": [rows, columns],
+            "mkfs": [],
+            "mount_options": "",
+            "mark": False,
+        }
+        show = _writer(sys.stdout)
+        guest = Guest(built.machine, on_output=show, terminal=True, stop_at_report=False)
 
-    def show_console(data: bytes) -> None:
-        if guest.step == "running the command":
-            show(data.replace(b"\n", b"\r\n"))
+        def show_console(data: bytes) -> None:
+            if guest.step == "running the command":
+                show(data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
 
-    guest.on_console = show_console
-    with _raw_terminal(keyboard, ours), guest:
-        guest.start(kernel, plan, arguments)
-        guest.follow(math.inf, keyboard)
-    if results is not None:
-        (results / "console.txt").write_bytes(guest.console)
-    return judge(guest, math.inf)
+        guest.on_console = show_console
+        with guest:
+            guest.start(kernel, plan, arguments, mem_mib=mem_mib, cpus=cpus, possible_cpus=cpus)
+            with _raw_terminal(keyboard, guest):
+                guest.follow(math.inf, keyboard)
+        if results is not None:
+            (results / "console.txt").write_bytes(guest.console)
+        return replace(judge(guest, math.inf), clock=built.clock())
+
+
+def check(
+    hardware: Hardware, *, fs: str, device: str, device_count: int = 1, device_size_mib: int | None = None
+) -> None:
+    """Check ahead of a build what :func:`run` would refuse.
+
+    Args:
+        hardware: the machine.
+        fs: as for run.
+        device: as for run.
+        device_count: as for run.
+        device_size_mib: as for run.
+
+    Raises:
+        LabError: as run does.
+    """
+    _plan(hardware, fs=fs, device=device, count=device_count, size_mib=device_size_mib)
+    hardware.check()
 
 
 def _plan(
-    *, fs: str, device: str, count: int, size_mib: int | None, mem_mib: int, cpus: int
+    hardware: Hardware, *, fs: str, device: str, count: int, size_mib: int | None
 ) -> tuple[dict[str, object], list[str]]:
     """Check what shall be made; return agent's plan, kernel arguments."""
     if fs not in FILESYSTEMS:
         raise unknown_name("filesystem", fs, FILESYSTEMS)
     if not 1 <= count <= MAX_DEVICES:
-        raise LabError(f"{count} test devices: expected 1 or {MAX_DEVICES}")
+        raise LabError(f"{count} test devices: expected 1 to {MAX_DEVICES}")
     model = devices.load(device)
     size = model.size_mib if size_mib is None else size_mib
     if size < 1:
         raise LabError(f"a test device of {size} MiB: expected 1 MiB or more")
-    need = count * size + GUEST_BASE_MIB
-    if need > mem_mib:
+    need = count * size + hardware.base_mib
+    if need > hardware.mem_mib:
         raise LabError(
-            f"{count} x {size} MiB of device {device!r} do not fit into {mem_mib} MiB of guest memory: "
-            f"expected at least {need} MiB; give the guest more memory or ask for smaller devices"
+            f"{count} x {size} MiB of device {device!r} do not fit into {hardware.mem_mib} MiB of guest "
+            f"memory: expected at least {need} MiB; give the guest more memory or ask for smaller devices"
         )
-    cores = len(os.sched_getaffinity(0))
-    if not 1 <= cpus <= cores:
-        raise LabError(f"{cpus} guest CPUs: expected 1 to {cores}, the cores of this host; ask for fewer")
     path = dict.fromkeys([*os.environ.get("PATH", "").split(":"), *_SYSTEM_PATH])
     env = {name: os.environ[name] for name in _KEPT_ENV if name in os.environ}
     env["PATH"] = ":".join(folder for folder in path if folder)
@@ -218,9 +254,9 @@ def _plan(
         "devices": [item.model_dump() for item in model.plan(count, size)],
         "fs": fs,
         "env": env,
+        "hung_task_s": hardware.hung_task_s,
     }
-    machine = [*_NO_OTHER_DEVICES, f"mem={mem_mib}M", f"maxcpus={cpus}"]
-    return plan, machine + model.kernel_arguments(count, size)
+    return plan, [*_NO_OTHER_DEVICES, *model.kernel_arguments(count, size)]
 
 
 def _results_folder(results: Path | None) -> str | None:
@@ -288,12 +324,12 @@ def _writer(stream: TextIO | None) -> Callable[[bytes], None]:
 
 
 @contextlib.contextmanager
-def _raw_terminal(keyboard: int, guest_terminal: int) -> Iterator[None]:
+def _raw_terminal(keyboard: int, guest: Guest) -> Iterator[None]:
     """Pass every key on to the guest, and the terminal's size, and put the terminal back at the end."""
 
     def resize(*_: object) -> None:
         columns, rows = os.get_terminal_size(keyboard)
-        fcntl.ioctl(guest_terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        guest.resize(rows, columns)
 
     before = termios.tcgetattr(keyboard)
     before_resize = signal.signal(signal.SIGWINCH, resize)

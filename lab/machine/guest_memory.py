@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 @contextmanager
 def filled(mib: int) -> Iterator[int]:
-    """Hold a file for a guest's memory, every page of it there, until the block ends.
+    """Hold a file for ``memory`` of :func:`lab.machine.guest.run`, every page there, until the block ends.
 
     A guest's memory is a file of the host, whose pages the host finds one by one when each is first
     touched, with each guest anew. On a host that is a virtual machine that may take ten times longer in one

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -20,12 +21,21 @@ _PACKAGES = REPO / "setup" / "packages.txt"
 
 @dataclass(frozen=True)
 class Need:
-    """What a step needs; a zero or ``packages=False`` leaves that part unchecked."""
+    """What a step needs; a zero or ``packages=False`` leaves that part unchecked.
+
+    Attributes:
+        packages: whether the packages of set-up must be there.
+        disk_bytes: room in the cache.
+        cpus: cores that no other guest runs on.
+        guest_mem_bytes: memory of a guest of User-mode Linux, which is a file.
+        memory_bytes: memory of any other program.
+    """
 
     packages: bool = True
     disk_bytes: int = 0
     cpus: int = 0
     guest_mem_bytes: int = 0
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,8 +53,7 @@ def listed_packages(path: Path = _PACKAGES) -> list[str]:
 
 
 def running_guests(proc: Path = _PROC) -> list[Guest]:
-    """Find the kernels of our cache that run now, whoever started them."""
-    kernels = str(cache_dir() / "kernel") + os.sep
+    """Find the guests with kernels of our cache that run now, whoever started them."""
     cpus, parents = {}, {}
     for entry in proc.glob("[0-9]*"):
         try:
@@ -52,13 +61,32 @@ def running_guests(proc: Path = _PROC) -> list[Guest]:
             stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
         except OSError:  # it ended while we looked
             continue
-        if words[0].startswith(kernels) and "seccomp=on" in words:
+        if given := _guest_cpus(words):
             pid = int(entry.name)
-            given = [word.partition("=")[2] for word in words if word.startswith("maxcpus=")]
-            cpus[pid] = int(given[0]) if given and given[0].isdigit() else 1
+            cpus[pid] = given
             parents[pid] = int(stat.rpartition(")")[2].split()[1])
     # A helper process of a guest has the same command line: only the topmost counts.
     return [Guest(pid, cpus[pid]) for pid in sorted(cpus) if parents[pid] not in cpus]
+
+
+def _guest_cpus(words: list[str]) -> int:
+    """Return how many cores of this machine a command line keeps busy as a guest of ours, 0 if it is none."""
+    kernels = str(cache_dir() / "kernel") + os.sep
+    if words[0].startswith(kernels) and "seccomp=on" in words:
+        return _number(words, "maxcpus=") or 1
+    options = dict(itertools.pairwise(words))
+    if "qemu" in words[0] and options.get("-kernel", "").startswith(kernels):
+        plugin = options.get("-plugin", "").split(",")
+        cpus = _number(options.get("-append", "").split(), "maxcpus=") or 1
+        # With fewer lanes fewer of its CPUs run at once, with more CPUs than cores they take turns.
+        return min(cpus, _number(plugin, "lanes=") or cpus, len(os.sched_getaffinity(0)))
+    return 0
+
+
+def _number(words: list[str], name: str) -> int:
+    """Return the number after the first word that begins with ``name``, 0 if there is none."""
+    given = [word.removeprefix(name) for word in words if word.startswith(name)]
+    return int(given[0]) if given and given[0].isdigit() else 0
 
 
 def check(need: Need) -> None:
@@ -141,15 +169,16 @@ def _cores(need: Need) -> Iterator[str]:
 
 def _guest_memory(need: Need) -> Iterator[str]:
     """Tell when the guest's RAM has no room, in memory or in the tmpfs that its file lies in."""
+    wanted_bytes = need.guest_mem_bytes + need.memory_bytes
+    available = available_memory_bytes() if wanted_bytes else 0
+    if available < wanted_bytes:
+        yield (
+            f"memory: {wanted_bytes / GIB:.1f} GiB for the guest, {available / GIB:.1f} are available; "
+            "end what takes most of it, see: top -o %MEM"
+        )
     if not need.guest_mem_bytes:
         return
     wanted = f"{need.guest_mem_bytes / GIB:.1f} GiB"
-    available = _available_memory_bytes()
-    if available < need.guest_mem_bytes:
-        yield (
-            f"memory: {wanted} for the guest, {available / GIB:.1f} are available; "
-            "end what takes most of it, see: top -o %MEM"
-        )
     folder = ram_dir()
     free = shutil.disk_usage(folder).free if folder.is_dir() else 0
     if free < need.guest_mem_bytes:
@@ -162,7 +191,7 @@ def _guest_memory(need: Need) -> Iterator[str]:
         yield f"room for guest RAM: {wanted} in {folder}, which has {free / GIB:.1f}; {mend}"
 
 
-def _available_memory_bytes() -> int:
+def available_memory_bytes() -> int:
     """Return what the kernel says programs can still take without swapping."""
     for line in (_PROC / "meminfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("MemAvailable:"):

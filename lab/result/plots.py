@@ -18,32 +18,81 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from lab.experiment.measure import MIB, Spread
-from lab.result.report import in_order
+from lab.result.report import in_order, rigs
 from lab.result.results import Cell, read_raw
 
 STOCK_COLOUR = "#8a8f98"
 # Light to dark with the number of contexts: told apart without colour vision too.
 CONTEXT_COLOURS = matplotlib.colormaps["Blues"]
 LIGHTEST, DARKEST = 0.4, 1.0
-BOUND_STYLES = {"two_bdi": ("#d94801", "-"), "direct": ("#31a354", "--")}
+BOUND_STYLES = {"bdis": ("#d94801", "-"), "direct": ("#31a354", "--")}
 DPI = 120
 
 
 def draw(folder: Path, cells: list[Cell]) -> list[Path]:
     """Write the plots of every device of a result into its folder and return their paths."""
     made: list[Path] = []
+    for rig, shown in rigs(cells).items():
+        made += [
+            _saved(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
+            _saved(folder / f"dirty-{rig.name}.png", dirty(rig.label, shown, folder)),
+            _saved(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
+        ]
     for device in dict.fromkeys(cell.device for cell in cells):
         shown = [cell for cell in in_order(cells) if cell.device == device]
-        for name, figure in (
-            ("throughput", throughput(device, shown)),
-            ("dirty", dirty(device, shown, folder)),
-            ("latency", latency(device, shown)),
-        ):
-            path = folder / f"{name}-{device}.png"
-            figure.savefig(path, dpi=DPI)
-            plt.close(figure)
-            made.append(path)
+        if len({cell.cpus for cell in shown}) > 1:
+            made.append(_saved(folder / f"scaling-{device}.png", scaling(device, shown)))
     return made
+
+
+def _saved(path: Path, figure: Figure) -> Path:
+    figure.savefig(path, dpi=DPI)
+    plt.close(figure)
+    return path
+
+
+def scaling(device: str, cells: list[Cell]) -> Figure:
+    """Lines of MiB/s over CPUs, stock and as many contexts as CPUs: a panel per filesystem and limit."""
+    shown = [cell for cell in cells if cell.variant == "stock" or cell.contexts == cell.cpus]
+    groups = _groups(shown)
+    filesystems = list(dict.fromkeys(fs for fs, _ in groups))
+    limits = list(dict.fromkeys(limit for _, limit in groups))
+    figure, grid = plt.subplots(
+        len(limits), len(filesystems), squeeze=False, sharey="row", layout="constrained",
+        figsize=(max(3.6 * len(filesystems), 6), 0.8 + 2.6 * len(limits)),
+    )  # fmt: skip
+    for line, limit in enumerate(limits):
+        for column, fs in enumerate(filesystems):
+            axes = grid[line][column]
+            _scaling_lines(axes, groups.get((fs, limit), []))
+            axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
+            if line == len(limits) - 1:
+                axes.set_xlabel("CPUs, a job each")
+            if column == 0:
+                axes.set_ylabel("MiB/s at the device")
+    figure.suptitle(f"Throughput over CPUs, device {device} (median; whiskers: min to max)")
+    _legend(figure, grid[0][0])
+    return figure
+
+
+def _scaling_lines(axes: Axes, cells: list[Cell]) -> None:
+    lines = {
+        "stock": (STOCK_COLOUR, [cell for cell in cells if cell.variant == "stock"]),
+        "contexts = CPUs": (
+            to_hex(CONTEXT_COLOURS(DARKEST)),
+            [cell for cell in cells if cell.variant == "parallel" and cell.contexts == cell.cpus],
+        ),
+    }
+    for label, (colour, points) in lines.items():
+        rates = [cell.mib_s for cell in points]
+        whiskers = [[rate.median - rate.min for rate in rates], [rate.max - rate.median for rate in rates]]
+        axes.errorbar(
+            [cell.cpus for cell in points], [rate.median for rate in rates],
+            yerr=whiskers, marker="o", capsize=3, color=colour, label=label,
+        )  # fmt: skip
+    axes.set_ylim(bottom=0)
+    axes.set_xticks(sorted({cell.cpus for cell in cells}))
+    axes.grid(alpha=0.3)
 
 
 def throughput(device: str, cells: list[Cell]) -> Figure:

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from lab.experiment import bench
 from lab.experiment import scenario as scenarios
+from lab.experiment.scenario import Machine
 from lab.result import plots, results
 from lab.result.comparison import Cleared, Comparison, Curve, Gain, clear, compare_cells
 from lab.result.report import terminal
@@ -72,16 +73,26 @@ def known(names: list[str]) -> list[str]:
     return names or claiming
 
 
-def measure(names: list[str], *, full: bool, source: Source) -> list[Path]:
+def measure(
+    names: list[str],
+    *,
+    full: bool,
+    source: Source,
+    machine: Machine | None = None,
+    cpus: int | None = None,
+    where: bench.Where = bench.HERE,
+) -> list[Path]:
     """Run scenarios one after the other and return their results folders.
 
     Raises:
-        LabError: as :func:`lab.experiment.bench.bench`; what can be checked is checked for all before the
-            first runs.
+        LabError: as :func:`lab.experiment.bench.bench`; what can be checked is checked for all
+            before the first runs.
     """
     for name in names:
-        bench.check(scenarios.load(name), scenarios.SCENARIOS)
-    return [bench.bench(name, full=full, source=source) for name in names]
+        bench.check(scenarios.load(name).on(machine, cpus), scenarios.SCENARIOS)
+    return [
+        bench.bench(name, full=full, source=source, machine=machine, cpus=cpus, where=where) for name in names
+    ]
 
 
 def compare(folders: list[Path], output: Path, console: Console | None = None) -> Summary:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -26,17 +27,18 @@ COLUMNS = (
     "MiB/s",
     "min..max",
     "x stock",
-    "x two BDIs",
+    "x BDIs",
     "x direct",
     "mean µs",
     "p99 µs",
     "CPU s/GiB",
+    "CPUs busy",
     "sync s",
     "extents",
 )
 LEFT_COLUMNS = 3
 # Left out in this order where the terminal is too narrow; table.md has them all.
-DISPENSABLE = ("mean µs", "min..max", "CPU s/GiB", "sync s", "extents", "x direct")
+DISPENSABLE = ("mean µs", "extents", "CPU s/GiB", "sync s", "min..max", "CPUs busy", "x direct")
 WHOLE_RUN_MARK = "*"
 WHOLE_RUN_NOTE = "* a short job: measured over the whole run, final sync included"
 GROWING_MARK = "^"
@@ -45,7 +47,7 @@ GROWING_NOTE = (
     "the flusher may have more of the CPUs (a longer ramp_s tells)"
 )
 GROWING = 0.1
-# A gain below this is within what two rounds of the same kernel differ by (shared/rig.md: about 10%).
+# A gain below this is within what two rounds of the same kernel may differ by.
 NOISE = 0.05
 
 
@@ -56,15 +58,16 @@ def terminal() -> Console:
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
-    """Sort cells for reading: device and filesystem as measured, limit, layout, stock, contexts, bounds."""
+    """Sort cells for reading: device, CPUs, filesystem, limit, layout, stock, contexts, bounds."""
     listed = list(cells)
     devices = list(dict.fromkeys(cell.device for cell in listed))
     filesystems = list(dict.fromkeys(cell.fs for cell in listed))
-    rank = {"stock": 0, "parallel": 1, "two_bdi": 2, "direct": 3}
+    rank = {"stock": 0, "parallel": 1, "bdis": 2, "direct": 3}
     return sorted(
         listed,
         key=lambda cell: (
             devices.index(cell.device),
+            cell.cpus,
             filesystems.index(cell.fs),
             cell.dirty_limit_mib is None,
             cell.dirty_limit_mib or 0,
@@ -88,11 +91,12 @@ def row(cell: Cell) -> list[str]:
         f"{cell.mib_s.median:.0f}",
         f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
         _ratio(cell.ratio_to_stock),
-        _ratio(cell.ratio_to_two_bdi),
+        _ratio(cell.ratio_to_bdis),
         _ratio(cell.ratio_to_direct),
         _median(cell.latency_mean_us, ".0f"),
         _median(cell.latency_p99_us, ".0f"),
         _median(cell.flusher_cpu_s_per_gib, ".2f"),
+        _median(cell.cpu_busy, ".0%"),
         _median(cell.sync_s, ".2f"),
         _median(cell.extents, ".0f"),
     ]
@@ -105,18 +109,54 @@ def _mark(cell: Cell) -> str:
     return GROWING_MARK if grew and limit and grew.median > GROWING * limit else ""
 
 
-def table(cells: list[Cell], device: str, without: Sequence[str] = ()) -> Table:
-    """Make the terminal table of one device, with a gap between filesystems and limits.
+@dataclass(frozen=True)
+class Rig:
+    """What a table or a plot is about: a device and the guest's machine."""
+
+    device: str
+    machine: str
+    cpus: int
+
+    @classmethod
+    def of(cls, cell: Cell) -> Rig:
+        """Return that of a cell."""
+        return cls(cell.device, cell.machine, cell.cpus)
+
+    @property
+    def label(self) -> str:
+        """Name it in words."""
+        return self.device + self.cpus_said
+
+    @property
+    def cpus_said(self) -> str:
+        """Name the CPUs; on User-mode Linux all have those of the host."""
+        return f", {self.cpus} CPUs" if self.machine == "smp" else ""
+
+    @property
+    def name(self) -> str:
+        """Name it in a file name."""
+        return f"{self.device}-{self.cpus}cpus" if self.machine == "smp" else self.device
+
+
+def rigs(cells: Iterable[Cell]) -> dict[Rig, list[Cell]]:
+    """Return the cells of each device and machine, in order."""
+    found: dict[Rig, list[Cell]] = {}
+    for cell in in_order(cells):
+        found.setdefault(Rig.of(cell), []).append(cell)
+    return found
+
+
+def table(rig: Rig, shown: list[Cell], without: Sequence[str] = ()) -> Table:
+    """Make the terminal table of one device and machine, with a gap between filesystems and limits.
 
     Args:
-        cells: the result.
-        device: the device whose cells are shown.
+        rig: the device and the machine.
+        shown: its cells, in order.
         without: columns to leave out.
     """
-    shown = [cell for cell in in_order(cells) if cell.device == device]
     runs = max(cell.runs for cell in shown)
     made = Table(
-        title=f"device {device}: MiB/s at the device, median of {runs}",
+        title=f"device {rig.label}: MiB/s at the device, median of {runs}",
         box=box.SIMPLE_HEAD,
         title_justify="left",
     )
@@ -132,10 +172,10 @@ def table(cells: list[Cell], device: str, without: Sequence[str] = ()) -> Table:
 
 
 def best(cells: Iterable[Cell]) -> list[Cell]:
-    """Return, for each device, filesystem, limit and layout, the contexts with the highest median."""
-    found: dict[tuple[str, str, int | None, str], Cell] = {}
+    """Return, for each rig, filesystem, limit and layout, the contexts with the highest median."""
+    found: dict[tuple[Rig, str, int | None, str], Cell] = {}
     for cell in cells:
-        key = (cell.device, cell.fs, cell.dirty_limit_mib, cell.layout)
+        key = (Rig.of(cell), cell.fs, cell.dirty_limit_mib, cell.layout)
         if cell.variant == "parallel" and (key not in found or cell.mib_s.median > found[key].mib_s.median):
             found[key] = cell
     return list(found.values())
@@ -143,7 +183,7 @@ def best(cells: Iterable[Cell]) -> list[Cell]:
 
 def verdicts(cells: list[Cell]) -> list[str]:
     """Say in one sentence per device and filesystem what contexts are worth, at each dirty limit."""
-    parts: dict[tuple[str, str], list[str]] = {}
+    parts: dict[tuple[Rig, str], list[str]] = {}
     for cell in best(in_order(cells)):
         part = f"at {cell.dirty_limit_mib} MiB "
         name = cell.label
@@ -155,28 +195,42 @@ def verdicts(cells: list[Cell]) -> list[str]:
             part += f"as stock within the noise ({cell.ratio_to_stock:.2f}x, {name})"
         else:
             part += f"best at {name}, {cell.ratio_to_stock:.2f}x stock"
-        if cell.ratio_to_two_bdi is not None:
-            part += f" and {cell.ratio_to_two_bdi:.2f} of two BDIs"
-        parts.setdefault((cell.device, cell.fs), []).append(part)
-    return [f"{fs} on {device}: {'; '.join(said)}." for (device, fs), said in parts.items()]
+        if cell.ratio_to_bdis is not None:
+            part += f" and {cell.ratio_to_bdis:.2f} of separate BDIs"
+        parts.setdefault((Rig.of(cell), cell.fs), []).append(part)
+    return [f"{fs} on {rig.label}: {'; '.join(said)}." for (rig, fs), said in parts.items()]
+
+
+def clock_said(cells: list[Cell]) -> list[str]:
+    """Say what virtual time cost, and what of it was lost."""
+    costs = [cell.host_s_per_s.median for cell in cells if cell.host_s_per_s]
+    lost = [cell.lost.median for cell in cells if cell.lost]
+    if not costs or not lost:
+        return []
+    return [
+        f"virtual time: {min(costs):.0f} to {max(costs):.0f} s of the host for a second of a guest, boots "
+        f"included; {min(lost):.1%} to {max(lost):.1%} of it lost at the barrier."
+    ]
 
 
 def remarks(cells: list[Cell], notes: list[str]) -> list[str]:
     """Return what goes below the table: verdicts, what the marks mean, and the notes of the run."""
     seen = {_mark(cell) for cell in cells}
     marks = {WHOLE_RUN_MARK: WHOLE_RUN_NOTE, GROWING_MARK: GROWING_NOTE}
-    return [*verdicts(cells), *(said for mark, said in marks.items() if mark in seen), *notes]
+    return [
+        *verdicts(cells),
+        *clock_said(cells),
+        *(said for mark, said in marks.items() if mark in seen),
+        *notes,
+    ]
 
 
 def markdown(cells: list[Cell], notes: list[str]) -> str:
     """Return the tables, verdicts and notes as markdown."""
     lines: list[str] = []
-    for device in dict.fromkeys(cell.device for cell in cells):
-        shown = [cell for cell in in_order(cells) if cell.device == device]
-        lines += [
-            f"Device `{device}`, MiB/s at the device, median of {max(cell.runs for cell in shown)}:",
-            "",
-        ]
+    for rig, shown in rigs(cells).items():
+        runs = max(cell.runs for cell in shown)
+        lines += [f"Device `{rig.device}`{rig.cpus_said}, MiB/s at the device, median of {runs}:", ""]
         lines.append(f"| {' | '.join(COLUMNS)} |")
         lines.append(f"|{'---|' * LEFT_COLUMNS}{'---:|' * (len(COLUMNS) - LEFT_COLUMNS)}")
         lines += [f"| {' | '.join(row(cell))} |" for cell in shown]
@@ -187,8 +241,8 @@ def markdown(cells: list[Cell], notes: list[str]) -> str:
 
 def show(console: Console, cells: list[Cell], notes: list[str], folder: Path) -> None:
     """Print tables, verdicts and notes, and where everything is."""
-    for device in dict.fromkeys(cell.device for cell in cells):
-        console.print(_fitting_table(console, cells, device))
+    for rig, shown in rigs(cells).items():
+        console.print(_fitting_table(console, rig, shown))
     for said in remarks(cells, notes):
         console.print(said, markup=False, highlight=False)
     console.print(
@@ -206,10 +260,10 @@ def show(console: Console, cells: list[Cell], notes: list[str], folder: Path) ->
         console.print(f"  {name}", markup=False, highlight=False)
 
 
-def _fitting_table(console: Console, cells: list[Cell], device: str) -> Table:
+def _fitting_table(console: Console, rig: Rig, shown: list[Cell]) -> Table:
     """Make the table with as many columns as the console has room for."""
     for dropped in range(len(DISPENSABLE) + 1):
-        made = table(cells, device, DISPENSABLE[:dropped])
+        made = table(rig, shown, DISPENSABLE[:dropped])
         if console.measure(made, options=console.options.update(width=WIDEST)).maximum <= console.width:
             break
     return made

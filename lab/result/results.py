@@ -8,12 +8,13 @@ import datetime
 import json
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel
 
-from lab.experiment.measure import Figures, Raw, Spread, ratio, spread
+from lab.experiment.measure import Figures, Rates, Raw, Spread, rate_spread, ratio, spread
 from lab.experiment.published import Variant
+from lab.experiment.scenario import Machine
 from lab.experiment.setting import Setting
 from lab.util.paths import REPO
 
@@ -26,6 +27,8 @@ class Key(Setting, frozen=True):
     ``dirty_limit_mib`` is None for direct I/O.
     """
 
+    machine: Machine = "uml"
+    cpus: int = 2
     device: str
     fs: str
     dirty_limit_mib: int | None
@@ -46,12 +49,13 @@ class Cell(Key, frozen=True):
     mib_s: Spread
     ratio_to_stock: float | None = None
     ratio_to_stock_spread: Spread | None = None
-    ratio_to_two_bdi: float | None = None
-    ratio_to_two_bdi_spread: Spread | None = None
+    ratio_to_bdis: float | None = None
+    ratio_to_bdis_spread: Spread | None = None
     ratio_to_direct: float | None = None
     ratio_to_direct_spread: Spread | None = None
     flusher_cpu_s_per_gib: Spread | None
     kworker_cpu_s_per_gib: Spread | None
+    cpu_busy: Spread | None = None
     latency_mean_us: Spread | None
     latency_p99_us: Spread | None
     slowest_job_mib_s: Spread | None = None
@@ -63,16 +67,39 @@ class Cell(Key, frozen=True):
     seconds: Spread | None = None
     extents: Spread | None
     extents_before: Spread | None
+    host_s_per_s: Spread | None = None
+    lost: Spread | None = None
     raw: list[str]
 
 
+class Clock(BaseModel):
+    """What virtual time cost in a boot: seconds of the host for one of the guest, and the share lost.
+
+    Lost is what the host's CPUs waited while CPUs of the guest waited for their turn.
+    """
+
+    host_s_per_s: float
+    lost: float
+
+    @classmethod
+    def read(cls, counters: dict[str, float]) -> Self | None:
+        """Make it from the counters of virtual time (docs/machine.md); None in the host's time."""
+        if not counters.get("virtual_ns") or not counters.get("host_ns"):
+            return None
+        lanes_ns = counters["host_ns"] * counters["lanes"]
+        return cls(
+            host_s_per_s=counters["host_ns"] / counters["virtual_ns"], lost=counters["lost_ns"] / lanes_ns
+        )
+
+
 class Measured(BaseModel):
-    """The figures of one run, with the round that it belongs to and the folder of its raw data."""
+    """The figures of one run, with the round that it belongs to and where its raw data is."""
 
     key: Key
     round: int
     raw: str
     figures: Figures
+    clock: Clock | None = None
 
 
 def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
@@ -82,14 +109,16 @@ def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
         grouped.setdefault(one.key, {})[one.round] = one
     rounds = sorted({one.round for one in measured})
     rates = {
-        key: [runs[n].figures.mib_s if n in runs else None for n in rounds] for key, runs in grouped.items()
+        key: [runs[n].figures.rates if n in runs else None for n in rounds] for key, runs in grouped.items()
     }
     return [_cell(scenario, key, list(runs.values()), rates) for key, runs in grouped.items()]
 
 
-def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[float | None]]) -> Cell:
-    def base(variant: Variant, contexts: int | None) -> list[float | None]:
+def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[Rates | None]]) -> Cell:
+    def base(variant: Variant, contexts: int | None) -> list[Rates | None]:
         as_usual = Key(
+            machine=key.machine,
+            cpus=key.cpus,
             variant=variant,
             contexts=contexts,
             layout=key.layout,
@@ -99,10 +128,10 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         )
         return rates.get(as_usual, [])
 
-    rate = spread(rates[key])
+    rate = rate_spread(rates[key])
     assert rate is not None  # a run without a rate has raised already
     to_stock = ratio(rates[key], base("stock", 1))
-    to_two_bdi = ratio(rates[key], base("two_bdi", None))
+    to_bdis = ratio(rates[key], base("bdis", None))
     to_direct = ratio(rates[key], base("direct", None))
 
     def over(name: str) -> Spread | None:
@@ -117,12 +146,13 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         mib_s=rate,
         ratio_to_stock=to_stock[0],
         ratio_to_stock_spread=to_stock[1],
-        ratio_to_two_bdi=to_two_bdi[0],
-        ratio_to_two_bdi_spread=to_two_bdi[1],
+        ratio_to_bdis=to_bdis[0],
+        ratio_to_bdis_spread=to_bdis[1],
         ratio_to_direct=to_direct[0],
         ratio_to_direct_spread=to_direct[1],
         flusher_cpu_s_per_gib=over("flusher_cpu_s_per_gib"),
         kworker_cpu_s_per_gib=over("kworker_cpu_s_per_gib"),
+        cpu_busy=over("cpu_busy"),
         latency_mean_us=over("latency_mean_us"),
         latency_p99_us=over("latency_p99_us"),
         slowest_job_mib_s=over("slowest_job_mib_s"),
@@ -134,7 +164,9 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[f
         seconds=over("seconds"),
         extents=over("extents"),
         extents_before=over("extents_before"),
-        raw=[run.raw for run in runs],
+        host_s_per_s=spread(run.clock.host_s_per_s if run.clock else None for run in runs),
+        lost=spread(run.clock.lost if run.clock else None for run in runs),
+        raw=list(dict.fromkeys(run.raw for run in runs)),
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernels for ``ARCH=um``: built from a tree and config fragments, cached by what went into them.
+"""Kernels of either machine: built from a tree and config fragments, cached by what went into them.
 
 ``docs/build.md`` says how the cache and the object folders are kept and why.
 """
@@ -28,7 +28,6 @@ from lab.util.progress import Progress
 
 # Fixed, so that the same input gives the same kernel, byte for byte.
 MAKE_VARIABLES = (
-    "ARCH=um",
     "O=obj",
     "CC=ccache gcc",
     "LOCALVERSION=",
@@ -39,14 +38,30 @@ MAKE_VARIABLES = (
 )
 
 _DISK_BYTES = 3 << 30
-# Objects of a full build, until a build on this machine has counted them.
-_USUAL_OBJECTS = {
-    "stock": 950,
-    "parallel": 950,
-    "debug": 1050,
-    "nocgroup": 750,
-    "traced": 980,
-    "lockstat": 970,
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What make builds for a machine.
+
+    Attributes:
+        arch: the kernel's name of the architecture.
+        goal: make's goal.
+        image: what a guest is started with, in the object folder.
+        symbols: whether the addresses of its symbols are kept; the executable of User-mode Linux has them.
+        objects: objects of a full build, until a build on this computer has counted them.
+    """
+
+    arch: str
+    goal: str
+    image: str
+    symbols: bool
+    objects: int
+
+
+_TARGETS = {
+    "uml": _Target("um", "linux", "linux", symbols=False, objects=950),
+    "smp": _Target("x86_64", "bzImage", "arch/x86/boot/bzImage", symbols=True, objects=1380),
 }
 # What the compiler and the linker say comes before what make says about it.
 _COMPLAINTS = ("error:", "undefined reference", "undefined symbol", "multiple definition"), ("***",)
@@ -58,11 +73,13 @@ class Kernel:
     """A built kernel.
 
     Attributes:
-        path: the ``linux`` executable.
-        flavour: ``stock``, ``parallel``, ``debug``, ``nocgroup``, ``traced`` or ``lockstat``.
+        path: what a guest is started with: the executable ``linux`` for ``uml``, ``bzImage`` for ``smp``.
+        flavour: a flavour of the machine in :data:`lab.tree.config.FRAGMENTS`.
         version: version of the source it was built from.
         identity: content key (hex) of everything that went into it.
         config: the ``.config`` it was built with.
+        machine: ``uml`` or ``smp``.
+        symbols: addresses of its symbols (``System.map``) for ``smp``, else None.
     """
 
     path: Path
@@ -70,88 +87,103 @@ class Kernel:
     version: str
     identity: str
     config: Path
+    machine: str = "uml"
+    symbols: Path | None = None
 
 
-def build(flavour: str, source: Source) -> Kernel:
+def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
     """Return a kernel, from the cache or else built now.
 
     Args:
-        flavour: a key of :data:`lab.tree.config.FRAGMENTS`; into the first only the lab's systems are
-            woven, into the others all of them.
+        flavour: a flavour of the machine in :data:`lab.tree.config.FRAGMENTS`; into ``stock`` only the lab's
+            systems are woven, into the others all of them.
         source: the pristine tree; it stays as it is.
+        machine: ``uml`` or ``smp``.
 
     Returns:
-        The kernel; its executable is the one recorded when it was built.
+        The kernel; its image is the one recorded when it was built.
 
     Raises:
-        LabError: no such flavour, the machine lacks something, a setting was lost, make failed (with its
-            first complaints and the path of the log), or another run builds from the same source.
+        LabError: no such machine or flavour, this computer lacks something, a setting was lost, make failed
+            (with its first complaints and the path of the log), or another run builds from the same source.
     """
-    requests = config.merge(config.fragments(flavour))
+    requests = config.merge(config.fragments(flavour, machine))
+    target = _TARGETS[machine]
     lab_only = flavour == "stock"
     identity = weave_identity(source, lab_only=lab_only)
-    key = _key(flavour, identity, config.text(requests))
+    key = _key(flavour, machine, identity, config.text(requests))
     entry = cache_dir() / "kernel" / key
-    kernel = Kernel(entry / "linux", flavour, source.version, key, entry / "config")
+    image = Path(target.image).name
+    symbols = entry / "System.map" if target.symbols else None
+    kernel = Kernel(entry / image, flavour, source.version, key, entry / "config", machine, symbols)
     if _is_intact(entry):
         return kernel
     host.check(host.Need(disk_bytes=_DISK_BYTES))
     home = cache_dir() / "build" / source.identity
-    with exclusive(home / "lock", f"building the {flavour} kernel {source.version}"):
+    name = f"{flavour} kernel {source.version} for {machine}"
+    with exclusive(home / "lock", f"building the {name}"):
         if _is_intact(entry):
             return kernel
-        with Progress(f"{flavour} kernel {source.version}") as progress:
+        with Progress(name) as progress:
             if entry.exists():
                 progress.note(f"the cached {flavour} kernel {key} is broken: building it again")
             progress.step("weave")
             tree = weave(source, lab_only=lab_only).path
-            work = home / flavour
-            _Build(work, flavour, progress).run(tree, requests)
-            _store(entry, work / "tree" / "obj", flavour, source)
+            made = _Build(build_dir(flavour, source, machine), name, target, progress).run(tree, requests)
+            _store(entry, made, kernel)
     return kernel
 
 
-def _key(flavour: str, identity: str, settings: str) -> str:
-    """Return the content key of a kernel: flavour, tree, settings, compiler and make's variables."""
+def build_dir(flavour: str, source: Source, machine: str = "uml") -> Path:
+    """Return the folder in which a flavour is built: ``tree`` with the object folder ``obj``, and the log."""
+    return cache_dir() / "build" / source.identity / f"{machine}-{flavour}"
+
+
+def make_variables(machine: str) -> tuple[str, ...]:
+    """Return the variables that make is given in the folder ``tree`` of a build."""
+    return (f"ARCH={_TARGETS[machine].arch}", *MAKE_VARIABLES)
+
+
+def _key(flavour: str, machine: str, identity: str, settings: str) -> str:
+    """Return the content key of a kernel: flavour, machine, tree, settings, compiler and make's variables."""
     try:
         compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout
     except (FileNotFoundError, subprocess.CalledProcessError):
         raise LabError(
             "gcc is missing, building a kernel needs it: install the packages with: make setup"
         ) from None
-    parts = [flavour, identity, settings, compiler, *MAKE_VARIABLES]
+    parts = [flavour, identity, settings, compiler, *make_variables(machine)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def _is_intact(entry: Path) -> bool:
-    """Tell whether a cache entry is there with the executable that was recorded."""
+    """Tell whether a cache entry is there with the files that were recorded."""
     try:
         meta = json.loads((entry / "meta.json").read_text(encoding="utf-8"))
-        linux = entry / "linux"
-        return bool(
-            linux.stat().st_size == meta["size_bytes"]
-            and os.access(linux, os.X_OK)
-            and _sha256(linux) == meta["sha256"]
-            and _sha256(entry / "config") == meta["config_sha256"]
+        # A bzImage is read by QEMU, and make leaves it without the right to be executed.
+        access = os.X_OK if meta["machine"] == "uml" else os.R_OK
+        return os.access(entry / meta["image"], access) and all(
+            _sha256(entry / name) == digest for name, digest in meta["sha256"].items()
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
-def _store(entry: Path, objects: Path, flavour: str, source: Source) -> None:
+def _store(entry: Path, made: Sequence[Path], kernel: Kernel) -> None:
     """Put a freshly built kernel into the cache, whole or not at all."""
     entry.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=entry.parent) as name:
         new = Path(name) / entry.name
         new.mkdir()
-        shutil.copy2(objects / "linux", new / "linux")
-        shutil.copy2(objects / ".config", new / "config")
+        kept = [path for path in (kernel.path, kernel.config, kernel.symbols) if path]
+        for path, kept_path in zip(made, kept, strict=True):
+            shutil.copy2(path, new / kept_path.name)
         meta = {
-            "flavour": flavour,
-            "version": source.version,
-            "size_bytes": (new / "linux").stat().st_size,
-            "sha256": _sha256(new / "linux"),
-            "config_sha256": _sha256(new / "config"),
+            "flavour": kernel.flavour,
+            "machine": kernel.machine,
+            "version": kernel.version,
+            "image": kernel.path.name,
+            "sha256": {path.name: _sha256(new / path.name) for path in kept},
         }
         (new / "meta.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
         if entry.exists():
@@ -165,16 +197,22 @@ def _sha256(path: Path) -> str:
 
 
 class _Build:
-    """One build of one flavour in its object folder, which is kept: the next one does only what changed."""
+    """One build of one kernel in its object folder, which is kept: the next one does only what changed."""
 
-    def __init__(self, work: Path, flavour: str, progress: Progress) -> None:
+    def __init__(self, work: Path, name: str, target: _Target, progress: Progress) -> None:
         self._work = work
-        self._flavour = flavour
+        self._name = name
+        self._target = target
+        self._variables = (f"ARCH={target.arch}", *MAKE_VARIABLES)
         self._progress = progress
         self._log = work / "make.log"
 
-    def run(self, tree: Path, requests: Sequence[config.Request]) -> None:
-        """Configure, compile and link ``tree`` into ``tree/obj`` below the work folder."""
+    def run(self, tree: Path, requests: Sequence[config.Request]) -> list[Path]:
+        """Configure, compile and link ``tree`` into ``tree/obj`` below the work folder.
+
+        Returns:
+            The image, the settings and, where they are kept, the addresses of the symbols.
+        """
         links = self._work / "tree"
         if any(character in str(links) for character in " :"):
             raise LabError(
@@ -188,14 +226,17 @@ class _Build:
         wanted.write_text(config.text(requests), encoding="utf-8")
         self._make(["allnoconfig"], {"KCONFIG_ALLCONFIG": str(wanted)})
         config.verify(requests, (links / "obj" / ".config").read_text(encoding="utf-8"))
-        self._compile(links / "obj")
+        objects = links / "obj"
+        self._compile(objects)
+        made = [objects / self._target.image, objects / ".config"]
+        return [*made, objects / "System.map"] if self._target.symbols else made
 
     def _compile(self, objects: Path) -> None:
         counted = self._work / "objects"
-        full = not (objects / "linux").exists()
+        full = not (objects / self._target.image).exists()
         total = None
         if full:
-            total = int(counted.read_text()) if counted.exists() else _USUAL_OBJECTS[self._flavour]
+            total = int(counted.read_text()) if counted.exists() else self._target.objects
         self._progress.step("compile", total)
         done = 0
 
@@ -208,7 +249,7 @@ class _Build:
             elif word == "LD" and what.strip() == "vmlinux.o":
                 self._progress.step("link")
 
-        self._make([f"-j{len(os.sched_getaffinity(0))}", "linux"], {}, watch)
+        self._make([f"-j{len(os.sched_getaffinity(0))}", self._target.goal], {}, watch)
         if full:
             counted.write_text(str(done))
 
@@ -226,10 +267,10 @@ class _Build:
                 if watch:
                     watch(line)
 
-            status = stream(["make", *MAKE_VARIABLES, *goals], self._work / "tree", env, seen)
+            status = stream(["make", *self._variables, *goals], self._work / "tree", env, seen)
         if status != 0:
             raise LabError(
-                f"building the {self._flavour} kernel failed (make's status {status}); "
+                f"building the {self._name} failed (make's status {status}); "
                 f"the whole log is {self._log}:\n"
                 + "\n".join(f"  {line}" for line in _complaints(self._log.read_text(encoding="utf-8")))
             )

@@ -11,16 +11,27 @@ from pathlib import Path
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
+# The flavours of each machine, and what each is made of.
 FRAGMENTS = {
-    "stock": ("common", "bench"),
-    "parallel": ("common", "bench"),
-    "debug": ("common", "debug"),
-    "nocgroup": ("common", "nocgroup"),
-    "traced": ("common", "bench", "traced"),
-    "lockstat": ("common", "bench", "lockstat"),
+    "uml": {
+        "stock": ("common", "uml", "bench"),
+        "parallel": ("common", "uml", "bench"),
+        "debug": ("common", "uml", "stacked", "debug", "uml-debug"),
+        "nocgroup": ("common", "uml", "nocgroup"),
+        "traced": ("common", "uml", "bench", "traced"),
+        "lockstat": ("common", "uml", "bench", "lockstat"),
+    },
+    "smp": {
+        "stock": ("common", "smp", "bench"),
+        "parallel": ("common", "smp", "bench"),
+        "debug": ("common", "smp", "stacked", "debug", "smp-debug"),
+    },
 }
 # What the tests boot; the others are built where a command needs them.
-TESTED = ("stock", "parallel", "debug", "nocgroup")
+TESTED = {
+    "uml": ("debug", "nocgroup"),
+    "smp": ("stock", "parallel", "debug"),
+}
 
 _SET = re.compile(r"(CONFIG_\w+)=(.+)")
 _UNSET = re.compile(r"# (CONFIG_\w+) is not set")
@@ -36,15 +47,18 @@ class Request:
     line: int
 
 
-def fragments(flavour: str) -> list[Path]:
-    """Return the fragments that a flavour is made of, the one that wins last.
+def fragments(flavour: str, machine: str) -> list[Path]:
+    """Return the fragments that a flavour for a machine is made of, the one that wins last.
 
     Raises:
-        LabError: there is no such flavour.
+        LabError: there is no such machine, or no such flavour for it.
     """
-    if flavour not in FRAGMENTS:
-        raise unknown_name("kernel", flavour, FRAGMENTS)
-    return [REPO / "config" / f"{name}.config" for name in FRAGMENTS[flavour]]
+    if machine not in FRAGMENTS:
+        raise unknown_name("machine", machine, FRAGMENTS)
+    flavours = FRAGMENTS[machine]
+    if flavour not in flavours:
+        raise unknown_name(f"{machine} kernel", flavour, flavours)
+    return [REPO / "config" / f"{name}.config" for name in flavours[flavour]]
 
 
 def _parse(line: str) -> tuple[str, str] | None:

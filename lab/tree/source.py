@@ -11,20 +11,17 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from lab.util.apt import Apt, reachable
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
 
 SUITE = "trixie-backports"
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 STAMP = ".pwb-source.json"
 
 _MARKS = ("fs/fs-writeback.c", "mm/backing-dev.c")
 _SERIES = re.compile(r"^\d+\.\d+$")
-_URL = re.compile(r"[a-z+]+:/\S+")
-_UNREACHABLE = re.compile(r"resolv|connect|network|timed? ?out|unreachable", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -151,23 +148,15 @@ def _cached(home: Path, series: str) -> Source | None:
 
 
 def _download(home: Path, series: str) -> Source:
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise LabError(
-            "apt-get is missing, fetching a packaged kernel needs it: name a tree of your own instead"
-        )
-    if not KEYRING.is_file():
-        raise LabError(
-            f"{KEYRING} is missing, apt checks the kernel package with it: install debian-archive-keyring"
-        )
     work = home / f"{series}.partial"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     try:
-        apt = _reachable_mirror(work)
+        apt = reachable(work, [SUITE], "the kernel source", "name a tree of your own")
         package = f"linux-source-{series}"
         version = apt.version(package)
         if version is None:
-            packaged = ", ".join(apt.series()) or "none"
+            packaged = ", ".join(_packaged_series(apt)) or "none"
             raise LabError(f"kernel series {series} is not packaged in {SUITE}: expected one of {packaged}")
         return _unpack(home, work, apt.download(package), series, version)
     finally:
@@ -201,123 +190,8 @@ def _run(command: list[str], what: str) -> None:
         raise LabError(f"{what} failed, expected 3 GiB of room in the cache: {last}")
 
 
-class _Apt:
-    """A private apt: its own sources, lists and cache, the machine's proxies and keys."""
-
-    def __init__(self, work: Path, uri: str) -> None:
-        self._work = work
-        self._uri = uri
-        for part in ("lists/partial", "cache/archives/partial"):
-            (work / part).mkdir(parents=True, exist_ok=True)
-        (work / "status").touch()
-        (work / "sources.list").write_text(f"deb [signed-by={KEYRING}] {uri} {SUITE} main\n")
-        self._options = {
-            "Dir::Etc::SourceList": work / "sources.list",
-            "Dir::Etc::SourceParts": "-",
-            "Dir::Etc::Preferences": "-",
-            "Dir::Etc::PreferencesParts": "-",
-            "Dir::State": work,
-            "Dir::State::Lists": work / "lists",
-            "Dir::State::status": work / "status",
-            "Dir::Cache": work / "cache",
-            # The sandbox user could not write to a cache below a home directory.
-            "APT::Sandbox::User": "",
-            "APT::Update::Error-Mode": "any",
-            "APT::Update::Post-Invoke-Success::": "",
-            "Acquire::Languages": "none",
-            "Acquire::Retries": "2",
-            "Acquire::http::Timeout": "20",
-        }
-
-    def _apt(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        options = [f"-o{key}={value}" for key, value in self._options.items()]
-        return subprocess.run(
-            [program, *options, *arguments],
-            cwd=self._work,
-            env={**os.environ, "LC_ALL": "C.UTF-8"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def update(self) -> str | None:
-        """Read the suite's package list; return why that failed, or None."""
-        done = self._apt("apt-get", "update", "-q")
-        return None if done.returncode == 0 else done.stderr
-
-    def version(self, package: str) -> str | None:
-        done = self._apt("apt-cache", "show", "--no-all-versions", package)
-        found = re.search(r"^Version: (\S+)$", done.stdout, re.MULTILINE)
-        return found[1] if found else None
-
-    def series(self) -> list[str]:
-        done = self._apt("apt-cache", "search", "--names-only", r"^linux-source-[0-9]+\.[0-9]+$")
-        return sorted(re.findall(r"^linux-source-(\d+\.\d+) ", done.stdout, re.MULTILINE), key=_numbers)
-
-    def download(self, package: str) -> Path:
-        done = self._apt("apt-get", "download", "-q", package)
-        debs = list(self._work.glob("*.deb"))
-        if done.returncode != 0 or not debs:
-            raise LabError(
-                f"downloading {package} failed, try again or name a tree of your own; "
-                f"apt says: {_without_mirror(done.stderr, [self._uri])}"
-            )
-        return debs[0]
-
-
-def _numbers(series: str) -> list[int]:
-    return [int(number) for number in series.split(".")]
-
-
-def _reachable_mirror(work: Path) -> _Apt:
-    """Try the archives that the machine's own apt uses until one has the suite."""
-    listed = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    uris = [uri for uri in dict.fromkeys(listed.stdout.split()) if not uri.startswith("cdrom:")]
-    if not uris:
-        raise LabError(
-            "this machine's apt names no archive to fetch from: "
-            "add a Debian mirror to its sources and run apt-get update"
-        )
-    # A security archive has no backports: asked last.
-    uris.sort(key=lambda uri: "security" in uri)
-    failures = []
-    for number, uri in enumerate(uris):
-        place = work / f"apt-{number}"
-        place.mkdir()
-        apt = _Apt(place, uri)
-        failure = apt.update()
-        if failure is None:
-            return apt
-        failures.append(failure)
-    raise _no_mirror("\n".join(failures), uris)
-
-
-def _no_mirror(said: str, tried: list[str]) -> LabError:
-    if "NO_PUBKEY" in said:
-        return LabError(
-            f"{KEYRING} does not know the key of {SUITE}: upgrade the package debian-archive-keyring"
-        )
-    if _UNREACHABLE.search(said):
-        return LabError(
-            f"no Debian mirror can be reached (of {len(tried)} that apt knows) to fetch the kernel source: "
-            f"check the network, or name a tree of your own; apt says: {_without_mirror(said, tried)}"
-        )
-    return LabError(
-        f"none of the {len(tried)} archives that apt knows has {SUITE}: "
-        f"add a Debian mirror to apt's sources, or name a tree of your own; "
-        f"apt says: {_without_mirror(said, tried)}"
-    )
-
-
-def _without_mirror(said: str, uris: list[str]) -> str:
-    """Return apt's first complaint without host names: where the mirror is, is the machine's business."""
-    complaint = next((line for line in said.splitlines() if line.startswith(("E:", "Err", "W:"))), "nothing")
-    masked = _URL.sub("(mirror)", complaint.removeprefix("E:").strip())
-    for host in {urlsplit(uri).hostname for uri in uris} - {None, ""}:
-        masked = masked.replace(str(host), "(mirror)")
-    return masked
+def _packaged_series(apt: Apt) -> list[str]:
+    """Return the kernel series whose source is packaged, in order."""
+    names = apt.names(r"^linux-source-[0-9]+\.[0-9]+$")
+    series = [name.removeprefix("linux-source-") for name in names]
+    return sorted(series, key=lambda text: [int(number) for number in text.split(".")])

@@ -9,7 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Sequence
 
-from lab.tree.build import MAKE_VARIABLES
+from lab.tree.build import Kernel, build_dir, make_variables
 from lab.tree.source import Source
 from lab.util.errors import LabError
 from lab.util.paths import cache_dir
@@ -19,11 +19,11 @@ _CHECK = "CHECK=sparse -D__typeof_unqual__=__typeof__"
 _WARNING = re.compile(r"^(?P<path>[^\s:]+):\d+:\d+: (?P<text>(?:warning|error): .*)$")
 
 
-def warnings(flavour: str, source: Source, objects: Sequence[str]) -> Counter[str]:
+def warnings(kernel: Kernel, source: Source, objects: Sequence[str]) -> Counter[str]:
     """Run sparse over some objects of a kernel that has been built.
 
     Args:
-        flavour: ``stock``, ``parallel`` or ``debug``, built before from ``source``.
+        kernel: what has been built here from ``source``.
         source: the pristine tree.
         objects: objects by their path in the tree, such as ``mm/backing-dev.o``.
 
@@ -33,11 +33,15 @@ def warnings(flavour: str, source: Source, objects: Sequence[str]) -> Counter[st
     Raises:
         LabError: the kernel has not been built here, or make failed.
     """
-    tree = cache_dir() / "build" / source.identity / flavour / "tree"
+    flavour, machine = kernel.flavour, kernel.machine
+    tree = build_dir(flavour, source, machine) / "tree"
     if not (tree / "obj" / ".config").exists():
-        raise LabError(f"there is no {flavour} kernel to check: build it first with: ./pwb build {flavour}")
+        raise LabError(
+            f"there is no {flavour} kernel to check: "
+            f"build it first with: ./pwb build --machine {machine} {flavour}"
+        )
     done = subprocess.run(
-        ["make", *MAKE_VARIABLES, "C=2", _CHECK, *objects],
+        ["make", *make_variables(machine), "C=2", _CHECK, *objects],
         cwd=tree,
         env={**os.environ, "LC_ALL": "C", "CCACHE_DIR": str(cache_dir() / "ccache"), "MAKEFLAGS": ""},
         capture_output=True,

@@ -66,3 +66,11 @@ def _end_group(child: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+def output(command: Sequence[str]) -> str:
+    """Return what a program prints, without blanks around it; nothing when it is missing or fails."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return ""

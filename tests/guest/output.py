@@ -16,10 +16,12 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     Args:
         kernel: what to boot.
         command: a shell script, or a program and its arguments.
-        settings: those of lab.machine.guest.run(); the guest has four minutes if nothing else is said.
+        settings: those of lab.machine.guest.run(); the guest has ten minutes if nothing else is said, for
+            an emulated one with all checks boots slowly on a busy host.
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command
-    result = guest.run(kernel.path, program, stream=output, **{"timeout_s": 240, **settings})
+    options = {"machine": kernel.machine, "clock": "host", "timeout_s": 600, **settings}
+    result = guest.run(kernel.path, program, stream=output, **options)
     assert result.status == 0, output.getvalue()
     return output.getvalue()

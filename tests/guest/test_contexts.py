@@ -34,7 +34,8 @@ def run(
     return output_of(kernel, script, fs=fs, device=device, settings=settings)
 
 
-def test_kunit(debug_kernel: Kernel) -> None:
+@pytest.mark.parametrize("fixture", ["debug_kernel", "smp_debug_kernel"])
+def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
     suites = [
         "bdi_writeback_ctx",
         "bdi_wb_affinity",
@@ -49,7 +50,7 @@ def test_kunit(debug_kernel: Kernel) -> None:
         cd /sys/kernel/debug/kunit
         for suite in {" ".join(suites)}; do echo 1 > $suite/run; cat $suite/results; done
     """
-    report = run(debug_kernel, script, fs="none")
+    report = run(request.getfixturevalue(fixture), script, fs="none")
     assert "not ok" not in report, report
     for suite in suites:
         assert re.search(rf"^ok \d+ {suite}$", report, re.MULTILINE), report
@@ -266,10 +267,10 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
 
 
 @pytest.mark.parametrize("contexts", [1, 8])
-def test_cgroups_keep_their_io_limits(parallel_kernel: Kernel, contexts: int) -> None:
+def test_cgroups_keep_their_io_limits(debug_kernel: Kernel, contexts: int) -> None:
     # What reached the device for a group never exceeds what its limit allows for the time that passed.
     command = [sys.executable, str(HERE / "iolimits.py")]
-    output_of(parallel_kernel, command, fs="ext4", settings={"nwritebacks": str(contexts)})
+    output_of(debug_kernel, command, fs="ext4", settings={"nwritebacks": str(contexts)})
 
 
 def test_device_goes_away_below_dirty_files(debug_kernel: Kernel) -> None:

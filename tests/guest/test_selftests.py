@@ -35,7 +35,15 @@ def selftests(kernel_source: Source, tmp_path: Path) -> Path:
 def run(kernel: Kernel, script: str) -> tuple[int, list[str]]:
     """Run a shell script in a guest and return its exit status and the lines that it printed."""
     output = io.StringIO()
-    result = guest.run(kernel.path, ["sh", "-c", script], fs="none", timeout_s=240, stream=output)
+    result = guest.run(
+        kernel.path,
+        ["sh", "-c", script],
+        machine=kernel.machine,
+        clock="host",
+        fs="none",
+        timeout_s=240,
+        stream=output,
+    )
     return result.status, output.getvalue().splitlines()
 
 
@@ -82,13 +90,13 @@ def test_nwritebacks_leaves_nothing_behind(debug_kernel: Kernel, selftests: Path
     assert status == 0, "\n".join(lines)
 
 
-def test_nwritebacks_is_skipped_on_a_stock_kernel(stock_kernel: Kernel, selftests: Path) -> None:
+def test_nwritebacks_is_skipped_on_a_stock_kernel(smp_stock_kernel: Kernel, selftests: Path) -> None:
     script = f"""
         {selftests}/writeback/nwritebacks.sh; status=$?
         ls /sys/kernel/config/nullb | grep wbctx
         exit $status
     """
-    status, lines = run(stock_kernel, script)
+    status, lines = run(smp_stock_kernel, script)
     assert lines[0] == "TAP version 13"
     assert re.match(r"1\.\.0 # SKIP needs nwritebacks in ", lines[1])
     assert lines[2:] == []

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where tasks run: one after the other here, or side by side on a cluster of dask.distributed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import dask
+import distributed
+
+from lab.experiment import cells
+from lab.experiment.cells import Runner, Task
+from lab.machine import host
+from lab.machine.hardware import QEMU_MIB
+from lab.util.errors import LabError
+
+ANSWER_S = 5
+# A task whose worker dies is tried again so often; a guest that kills its workers is not tried for ever.
+RETRIES = 3
+
+
+class Crew(Protocol):
+    """Runs tasks."""
+
+    @property
+    def size(self) -> int:
+        """How many tasks run side by side."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Task]:
+        """Run tasks; return each when it is done, in no certain order."""
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """Runs tasks one after the other, in this process: for guests that are timed by the host."""
+
+    runner: Runner
+    size: int = 1
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Task]:
+        """Run tasks in their order."""
+        return (cells.run(task, self.runner) for task in tasks)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Runs tasks on the workers of a cluster."""
+
+    client: distributed.Client
+    size: int
+    runner: Runner
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Task]:
+        """Run tasks; a worker that dies costs what it was running, which is run again."""
+        # Pure: a task that is submitted again after its result is gone would be a new one.
+        futures = self.client.map(cells.run, tasks, runner=self.runner, pure=False)
+        try:
+            for future in distributed.as_completed(futures):
+                try:
+                    done: Task = future.result()
+                except distributed.scheduler.KilledWorker as error:
+                    raise LabError(
+                        f"{RETRIES} workers died on one boot; expected room for {tasks[0].mem_mib} MiB each: "
+                        "see what the kernel's log says of them (dmesg)"
+                    ) from error
+                # What is still wanted is run again when the worker that has it dies.
+                future.release()
+                yield done
+        finally:
+            self.client.cancel(futures, force=True)
+
+
+def places(mem_mib: int, boots: int) -> int:
+    """Return how many guests this machine has room for at once: by its cores, and by its memory."""
+    cores = len(os.sched_getaffinity(0))
+    room = host.available_memory_bytes() // ((mem_mib + QEMU_MIB) << 20)
+    return max(1, min(cores, room, boots))
+
+
+@contextmanager
+def local(count: int, runner: Runner) -> Iterator[Crew]:
+    """Hold a cluster of this machine: so many workers, each with cores of its own.
+
+    Whatever ends the context ends the workers at once, and with them their guests.
+    """
+    _quiet()
+    with contextlib.ExitStack() as stack:
+        cluster = stack.enter_context(
+            distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL + 1,
+                # A guest's memory is no memory of the worker.
+                memory_limit=0,
+            )
+        )
+        client = stack.enter_context(distributed.Client(cluster))
+        stack.callback(_kill, cluster)
+        client.register_plugin(_OwnCores(sorted(os.sched_getaffinity(0)), count))
+        yield SideBySide(client, count, runner)
+
+
+@contextmanager
+def existing(address: str, needed: Sequence[Path], runner: Runner) -> Iterator[Crew]:
+    """Hold a connection to a cluster that is there already, whose workers share this machine's files.
+
+    Args:
+        address: of its scheduler, such as ``tcp://host:8786``.
+        needed: files that every worker has to see.
+        runner: boots a guest.
+
+    Raises:
+        LabError: it does not answer, has no workers, or they do not see the files.
+    """
+    _quiet()
+    try:
+        client = distributed.Client(address, timeout=ANSWER_S)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise LabError(
+            f"scheduler {address} does not answer within {ANSWER_S} s: expected the address of a running "
+            "dask scheduler, such as tcp://host:8786; without --scheduler guests run on this machine"
+        ) from error
+    with client:
+        seen = client.run(_sees, [str(path) for path in needed])
+        if not seen:
+            raise LabError(
+                f"scheduler {address} has no workers: start some, each with: ./pwb worker {address}"
+            )
+        for worker, missing in seen.items():
+            if missing:
+                raise LabError(
+                    f"worker {worker} of {address} does not see {missing}: expected this machine's files, "
+                    "the cache and the clone at the same places"
+                )
+        yield SideBySide(client, len(seen), runner)
+
+
+def _sees(paths: list[str]) -> str | None:
+    """Return the first of the paths that is not there."""
+    return next((path for path in paths if not Path(path).exists()), None)
+
+
+class _OwnCores(distributed.WorkerPlugin):
+    """Gives each worker of a local cluster cores of its own, and with it the guests that it starts."""
+
+    def __init__(self, cores: list[int], count: int) -> None:
+        self.cores = cores
+        self.count = count
+
+    def setup(self, worker: Any) -> None:
+        """Keep the worker's threads, and what they start, on its cores."""
+        own = self.cores[int(worker.name) :: self.count] or self.cores
+        for thread in os.listdir("/proc/self/task"):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), own)
+
+
+def _kill(cluster: distributed.LocalCluster) -> None:
+    """Kill all workers; a guest ends with the worker that started it."""
+    for nanny in cluster.workers.values():
+        nanny.auto_restart = False
+        if nanny.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(nanny.pid, signal.SIGKILL)
+
+
+def _quiet() -> None:
+    """Let dask say nothing: what goes wrong is said by an exception."""
+    dask.config.set({"distributed.scheduler.allowed-failures": RETRIES - 1})
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)

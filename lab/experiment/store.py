@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots that were measured, kept in the cache under the identity of all that decides what they give."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from lab.experiment.cells import LOAD, Task, tool
+from lab.machine import devices, qemu, vtime
+from lab.machine.hardware import Hardware
+from lab.util.paths import REPO, cache_dir
+from lab.util.process import output
+
+AGENT = REPO / "guest" / "agent.py"
+# What is no part of a result: where it goes, what it is called, where its kernel lies, how long it may take.
+_LEFT_OUT = ("folder", "label", "kernel", "timeout_s")
+
+
+def surroundings() -> dict[str, str]:
+    """Return what all boots in virtual time have in common, and what a result depends on."""
+    emulator = qemu.find()
+    clock = Hardware()
+    return {
+        "qemu": emulator.version,
+        "vtime": vtime.build(emulator).parent.name,
+        "quantum_ns": str(clock.quantum_ns),
+        "mips": str(clock.mips),
+        "fio": output([tool("fio", "fio"), "--version"]),
+        "load": _digest(LOAD.read_bytes()),
+        "agent": _digest(AGENT.read_bytes()),
+    }
+
+
+def identity(task: Task, around: dict[str, str]) -> str:
+    """Return the identity (hex) of a boot: kernel, machine, setting, device, filesystem, job, round."""
+    own = {key: str(value) for key, value in asdict(task).items() if key not in _LEFT_OUT}
+    model = devices.load(task.device).model_dump_json()
+    return _digest(json.dumps([own, model, around], sort_keys=True).encode())[:32]
+
+
+class Store:
+    """Results of boots by their identity."""
+
+    def __init__(self, around: dict[str, str], root: Path | None = None) -> None:
+        """Use ``root``, by default a folder of the cache, for boots in these surroundings."""
+        self._around = around
+        self._root = root or cache_dir() / "boots"
+
+    def fetch(self, task: Task) -> bool:
+        """Put what was kept of an equal boot into the task's folder; return whether there is anything."""
+        kept = self._root / identity(task, self._around)
+        if not kept.is_dir():
+            return False
+        shutil.copytree(kept, task.folder)
+        return True
+
+    def keep(self, task: Task) -> None:
+        """Keep what is in the task's folder, in place of what was kept of an equal boot."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=self._root) as scratch:
+            copy = Path(scratch) / "boot"
+            shutil.copytree(task.folder, copy)
+            kept = self._root / identity(task, self._around)
+            with contextlib.suppress(FileNotFoundError):
+                kept.rename(Path(scratch) / "old")
+            copy.rename(kept)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots as tasks, with a stand-in for the guest: side by side, with workers that die, and kept."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lab.experiment import bench, cells, cluster, schedule, store
+from lab.experiment.cells import Kernels, Task
+from lab.experiment.cluster import InTurn
+from lab.experiment.scenario import Scenario
+from lab.experiment.store import Store
+from lab.machine import guest, host
+from lab.result import plots
+from lab.tree.build import Kernel
+from lab.util.errors import GuestError, LabError
+from lab.util.paths import REPO
+from tests import samples
+
+AROUND = {"qemu": "10"}
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """Does as a guest with guest/load.py does; rates follow from kernel, CPUs and contexts alone.
+
+    Attributes:
+        log: a file for each guest is made in it.
+        once: what happens to the first guest of one context or more: ``die`` kills its worker.
+    """
+
+    log: Path
+    once: str = ""
+
+    def __call__(
+        self, kernel: Path, command: list[str], *, results: Path | None, **options: Any
+    ) -> guest.GuestResult:
+        assert results is not None
+        name = results.name.removeprefix(".").rpartition("-")[0]
+        (self.log / f"{name}.{time.monotonic_ns()}").write_text(str(os.getpid()))
+        if self.once and kernel.name == "parallel":
+            self._go_wrong()
+        plan = json.loads((results / "plan.json").read_text())
+        runs = []
+        for run in plan["runs"]:
+            rate = 100.0 * options["cpus"] * int(run["settings"].get("nwritebacks", 1))
+            runs.append(samples.run(8, mib_s=rate, name=run["name"]))
+            shutil.copy(samples.FIXTURES / "fio-group.json", results / runs[-1].fio_json)
+        raw = samples.raw(*runs).model_dump(mode="json")
+        for run in raw["runs"]:
+            for sample in run["samples"]:
+                sample["sectors"] *= plan["devices"]
+        (results / "raw.json").write_text(json.dumps(raw))
+        counters = {"virtual_ns": 1e9, "host_ns": 30e9, "lanes": 2, "lost_ns": 6e8}
+        return guest.GuestResult(status=0, console="", seconds=1.0, output="", clock=counters)
+
+    def _go_wrong(self) -> None:
+        marker = self.log / "gone-wrong"
+        if self.once == "always":
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            marker.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        if self.once == "report":
+            raise GuestError("WARNING: at mm/backing-dev.c")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def guests(self) -> list[str]:
+        """Return the folders of the guests that were started."""
+        return sorted(path.stem for path in self.log.iterdir() if path.name != "gone-wrong")
+
+
+@pytest.fixture(autouse=True)
+def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "draw", lambda folder, cells: [])
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Kernels:
+    config = tmp_path / "config"
+    config.touch()
+    stock, parallel = (
+        Kernel(tmp_path / name, name, "7.3.4", "i", config, "smp") for name in ("stock", "parallel")
+    )
+    return Kernels(stock, parallel)
+
+
+@pytest.fixture
+def chosen() -> Scenario:
+    return samples.small_scenario(
+        devices=["brd"],
+        guest={"machine": "smp", "cpus": 4},
+        filesystems=["xfs", "ext4"],
+        repetitions=1,
+        scaling=[2],
+    )
+
+
+def _runner(tmp_path: Path, once: str = "") -> StandIn:
+    log = tmp_path / "log"
+    log.mkdir(exist_ok=True)
+    return StandIn(log, once)
+
+
+def _measure(
+    chosen: Scenario, kernels: Kernels, crew: cluster.Crew, root: Path, **options: Any
+) -> tuple[list[dict[str, Any]], str]:
+    out = io.StringIO()
+    folder = bench.measure(
+        chosen,
+        kernels,
+        job_folder=root,
+        crew=crew,
+        root=root / "results",
+        console=Console(file=out, width=140),
+        **options,
+    )
+    return json.loads((folder / "summary.json").read_text()), out.getvalue()
+
+
+def test_one_worker_and_three_give_the_same(tmp_path: Path, kernels: Kernels, chosen: Scenario) -> None:
+    runner = _runner(tmp_path)
+    here, _ = _measure(chosen, kernels, InTurn(runner), tmp_path / "in-turn")
+    with cluster.local(1, runner) as crew:
+        one, _ = _measure(chosen, kernels, crew, tmp_path / "one")
+    with cluster.local(3, runner) as crew:
+        three, said = _measure(chosen, kernels, crew, tmp_path / "three")
+    assert here == one == three
+    assert "3 side by side" in said
+    assert len(runner.guests()) == 3 * 10
+    [cell] = [
+        cell
+        for cell in three
+        if (cell["fs"], cell["cpus"], cell["contexts"], cell["variant"]) == ("xfs", 4, 2, "parallel")
+        and cell["dirty_limit_mib"] == 128
+    ]
+    assert (cell["machine"], cell["mib_s"]["median"], cell["ratio_to_stock"]) == ("smp", 800, 2)
+    assert (cell["host_s_per_s"]["median"], cell["lost"]["median"]) == (30, 0.01)
+    assert {(cell["cpus"], cell["contexts"]) for cell in three if cell["variant"] == "parallel"} == {
+        (4, 1),
+        (4, 2),
+        (2, 2),
+    }
+
+
+def test_a_worker_that_dies_costs_what_it_was_running(
+    tmp_path: Path, kernels: Kernels, chosen: Scenario
+) -> None:
+    runner = _runner(tmp_path, once="die")
+    with cluster.local(2, runner) as crew:
+        cells_, _ = _measure(chosen, kernels, crew, tmp_path)
+    assert (runner.log / "gone-wrong").exists()
+    whole, _ = _measure(chosen, kernels, InTurn(runner), tmp_path / "whole")
+    assert cells_ == whole
+    # Ten boots, ten again in turn, and what ran on the worker that died.
+    assert len(runner.guests()) == 21
+
+
+def test_a_boot_that_kills_its_workers_is_not_tried_for_ever(
+    tmp_path: Path, kernels: Kernels, chosen: Scenario
+) -> None:
+    with (
+        cluster.local(1, _runner(tmp_path, once="always")) as crew,
+        pytest.raises(LabError, match="3 workers died on one boot"),
+    ):
+        _measure(chosen, kernels, crew, tmp_path)
+
+
+def test_an_error_of_a_guest_comes_back_from_its_worker(
+    tmp_path: Path, kernels: Kernels, chosen: Scenario
+) -> None:
+    with (
+        cluster.local(1, _runner(tmp_path, once="report")) as crew,
+        pytest.raises(GuestError, match=r"4 CPUs brd xfs .*, round 1: WARNING: at mm/backing-dev.c"),
+    ):
+        _measure(chosen, kernels, crew, tmp_path)
+
+
+def test_a_run_that_was_interrupted_goes_on(tmp_path: Path, kernels: Kernels, chosen: Scenario) -> None:
+    kept = Store(AROUND, tmp_path / "kept")
+    with pytest.raises(GuestError):
+        _measure(chosen, kernels, InTurn(_runner(tmp_path, once="report")), tmp_path, store=kept)
+    runner = _runner(tmp_path)
+    before = runner.guests()
+    assert before == [
+        "4cpus-brd-xfs-parallel1-parallel2-128-256-round1",
+        "4cpus-brd-xfs-stock-128-256-round1",
+    ]
+    resumed, said = _measure(chosen, kernels, InTurn(runner), tmp_path, store=kept)
+    assert "1 of 10 were measured before and are taken from the cache" in said
+    assert len(runner.guests()) == 2 + 9
+    whole, _ = _measure(chosen, kernels, InTurn(runner), tmp_path / "whole")
+    assert resumed == whole
+    # All are there now; a fresh run takes none of them.
+    again, said = _measure(chosen, kernels, InTurn(runner), tmp_path, store=kept)
+    assert again == whole
+    assert "10 of 10 were measured before" in said
+    assert len(runner.guests()) == 2 + 9 + 10
+    _measure(chosen, kernels, InTurn(runner), tmp_path, store=kept, fresh=True)
+    assert len(runner.guests()) == 2 + 9 + 10 + 10
+
+
+def _task(chosen: Scenario, kernels: Kernels, folder: Path, job: str = samples.JOB) -> Task:
+    return cells.task(schedule.boots(chosen)[0], chosen, kernels, job, folder)
+
+
+def test_what_decides_a_result_is_its_identity(tmp_path: Path, kernels: Kernels, chosen: Scenario) -> None:
+    one = _task(chosen, kernels, tmp_path)
+    same = replace(_task(chosen, kernels, tmp_path / "elsewhere"), kernel=Path("/else"), timeout_s=1)
+    assert store.identity(one, AROUND) == store.identity(same, AROUND)
+    others = [
+        replace(one, kernel_identity="stock j"),
+        replace(one, machine="uml"),
+        replace(one, cpus=5),
+        replace(one, fs="f2fs"),
+        replace(one, device="waiting"),
+        replace(one, settings={"nwritebacks": "2"}),
+        replace(one, round=2),
+        _task(chosen, kernels, tmp_path, samples.JOB + "bs=8k\n"),
+    ]
+    found = {store.identity(other, AROUND) for other in others}
+    assert len(found | {store.identity(one, AROUND), store.identity(one, {"qemu": "11"})}) == len(others) + 2
+
+
+def test_guests_find_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    monkeypatch.setattr(host, "available_memory_bytes", lambda: 20 << 30)
+    assert cluster.places(4096, boots=100) == 4
+    assert cluster.places(1024, boots=100) == 8
+    assert cluster.places(1024, boots=3) == 3
+    assert cluster.places(64 << 10, boots=3) == 1
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nonsense", "tcp://"])
+def test_a_scheduler_that_does_not_answer(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        asked = address.format(port=taken.getsockname()[1])
+        with (
+            pytest.raises(LabError, match=f"scheduler {asked} does not answer within 1 s: expected"),
+            cluster.existing(asked, [], _never),
+        ):
+            pass
+
+
+def _never(*_: Any, **__: Any) -> guest.GuestResult:
+    raise AssertionError("no guest is to be started")
+
+
+def test_an_existing_cluster(tmp_path: Path, kernels: Kernels, chosen: Scenario) -> None:
+    runner = _runner(tmp_path)
+    with cluster.local(2, runner) as own:
+        assert isinstance(own, cluster.SideBySide)
+        address = own.client.scheduler_info()["address"]
+        with cluster.existing(address, [REPO], runner) as crew:
+            assert crew.size == 2
+            measured, _ = _measure(chosen, kernels, crew, tmp_path)
+        assert len(measured) == len(_measure(chosen, kernels, InTurn(runner), tmp_path)[0])
+        with (
+            pytest.raises(LabError, match="does not see /no/such/file: expected this machine's files"),
+            cluster.existing(address, [Path("/no/such/file")], runner),
+        ):
+            pass
+
+
+INTERRUPTED = """
+import sys, time
+from pathlib import Path
+from lab.experiment import cells, cluster
+from tests.test_cluster import Sleeper, tasks_of
+if __name__ == "__main__":
+    runner = Sleeper(Path(sys.argv[1]))
+    with cluster.local(2, runner) as crew:
+        list(crew.run(tasks_of(Path(sys.argv[1]))))
+"""
+
+
+@dataclass(frozen=True)
+class Sleeper:
+    """A guest that never ends, and says who runs it."""
+
+    log: Path
+
+    def __call__(self, kernel: Path, command: list[str], **options: Any) -> guest.GuestResult:
+        (self.log / f"started.{os.getpid()}").touch()
+        time.sleep(3600)
+        raise AssertionError("it should have been killed")
+
+
+def tasks_of(folder: Path) -> list[Task]:
+    """Return two tasks of a made-up scenario."""
+    (folder / "config").touch()
+    stock, parallel = (
+        Kernel(folder / name, name, "7.3.4", "i", folder / "config") for name in ("stock", "parallel")
+    )
+    chosen = samples.small_scenario(guest={"machine": "smp", "cpus": 4}, repetitions=1)
+    boots = schedule.boots(chosen)[:2]
+    made = Kernels(stock, parallel)
+    return [cells.task(boot, chosen, made, samples.JOB, folder / boot.folder) for boot in boots]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_running(tmp_path: Path, number: signal.Signals) -> None:
+    script = tmp_path / "main.py"
+    script.write_text(INTERRUPTED)
+    child = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)],
+        cwd=REPO,
+        env=os.environ | {"PYTHONPATH": str(REPO)},
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while len(started := list(tmp_path.glob("started.*"))) < 2:
+            assert child.poll() is None
+            time.sleep(0.05)
+        # As a terminal does: the signal goes to all of them; SIGKILL to the first only.
+        if number == signal.SIGINT:
+            os.killpg(child.pid, number)
+        else:
+            child.send_signal(number)
+        child.wait(30)
+        for path in started:
+            _wait_until_gone(int(path.suffix[1:]))
+    finally:
+        with_group = [child.pid]
+        for pid in with_group:
+            try:
+                os.killpg(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def _wait_until_gone(pid: int) -> None:
+    while Path(f"/proc/{pid}/stat").exists():
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.05)

@@ -17,7 +17,7 @@ from lab.util.paths import REPO, cache_dir
 pytestmark = pytest.mark.guest
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-MOVED = re.compile(r"\b(?:bdi|inode_to_bdi\(\w+\))->(?:wb|wb_list|wb_waitq|cgwb_tree|wb_switch_rwsem)\b")
+MOVED = re.compile(r"\b(?:bdi|inode_to_bdi\(\w+\))->wb\b")
 
 
 def weave_in_turn(series: str) -> Woven:

@@ -1,117 +1,96 @@
-// The cgroup writebacks of a BDI become those of a context. Our code calls what sets one up and takes it
-// down, so that is no longer static.
-// places: include/linux/backing-dev.h 2, mm/backing-dev.c 28
+// A cgroup has its throttle in context 0, where it is found by its memcg and counts its references. Its writebacks in
+// other contexts live as long as the throttle, and go with it. All of a BDI's are on one list, whose lock is ours.
+// places: include/linux/backing-dev-defs.h 4, mm/backing-dev.c 13
 
 @@
-identifier f = {wb_get_lookup, wb_get_create};
+identifier f = {wb_tryget, wb_get, wb_put_many, wb_dying};
 @@
- struct bdi_writeback *f(
-- struct backing_dev_info *bdi
-+ struct bdi_writeback_ctx *ctx
- , ...);
-
-@@
-identifier f = {wb_get_lookup, wb_get_create};
-@@
- f(
-- struct backing_dev_info *bdi
-+ struct bdi_writeback_ctx *ctx
- , ...)
+ f(...)
  {
 <...
-- bdi
-+ ctx
+- &wb->refcnt
++ &wb->throttle->refcnt
 ...>
  }
 
 @@
-identifier f = {cgwb_bdi_init, cgwb_bdi_register};
-type T;
 @@
 - static
- T f(
-- struct backing_dev_info *bdi
-+ struct bdi_writeback_ctx *ctx
- )
+ int cgwb_bdi_init(struct backing_dev_info *bdi)
  {
 <...
 (
-- mutex_init(&bdi->cgwb_release_mutex);
-|
 - init_rwsem(&bdi->wb_switch_rwsem);
 |
-- wb_init(&bdi->wb, bdi, GFP_KERNEL)
-+ wb_init_root(ctx)
+- ret = wb_init(&bdi->wb, bdi, GFP_KERNEL);
++ ret = wb_init_root(bdi_wb_ctx(bdi, 0));
 |
-- bdi
-+ ctx
+- return wb_init(&bdi->wb, bdi, GFP_KERNEL);
++ return wb_init_root(bdi_wb_ctx(bdi, 0));
 )
 ...>
  }
 
 @@
 @@
-- static
- void cgwb_bdi_unregister(
-- struct backing_dev_info *bdi
-+ struct bdi_writeback_ctx *ctx
- )
- { }
-
-@@
-@@
-- static
- void cgwb_bdi_unregister(
-- struct backing_dev_info *bdi
-+ struct bdi_writeback_ctx *ctx
- )
- {
-+ struct backing_dev_info *bdi = ctx->bdi;
-  struct radix_tree_iter iter;
-<...
-(
-- bdi->cgwb_tree
-+ ctx->cgwb_tree
-|
-- bdi->wb_list
-+ ctx->wb_list
-|
-- bdi->wb.state
-+ ctx->wb.state
-)
-...>
- }
-
-@@
-@@
- cgwb_create(
-- struct backing_dev_info *bdi
-+ struct bdi_writeback_ctx *ctx
- , ...)
+ cgwb_create(...)
  {
 <...
 (
-+ struct backing_dev_info *bdi = ctx->bdi;
-  struct bdi_writeback *wb;
+- wb_init(wb, bdi, gfp)
++ wb_init(wb, bdi_wb_ctx(bdi, 0), wb, gfp)
 |
-- bdi->cgwb_tree
-+ ctx->cgwb_tree
-|
-- bdi->wb_list
-+ ctx->wb_list
-|
-- bdi->wb.state
-+ ctx->wb.state
+- list_add_tail_rcu(&wb->bdi_node, &bdi->wb_list)
++ bdi_add_wb(wb)
 )
 ...>
  }
 
 @@
 @@
- cgwb_kill(...)
+ cgwb_bdi_register(...)
  {
 <...
-- &wb->bdi->cgwb_tree
-+ &wb->ctx->cgwb_tree
+- list_add_tail_rcu(&bdi->wb.bdi_node, &bdi->wb_list);
++ bdi_add_wb(&bdi->wb);
+...>
+ }
+
+@@
+@@
+ cgwb_remove_from_bdi_list(...)
+ {
+<...
+- list_del_rcu(&wb->bdi_node);
++ bdi_del_wb(wb);
+...>
+ }
+
+@@
+@@
+ cgwb_release_workfn(...)
+ {
+<...
++ cgwb_shutdown_ctx_wbs(wb);
+ wb_shutdown(wb);
+...>
+ }
+
+@@
+@@
+ cgwb_free_rcu(...)
+ {
+ ...
++ cgwb_free_ctx_wbs(wb);
+ kfree(wb);
+ }
+
+@@
+@@
+ cleanup_offline_cgwbs_workfn(...)
+ {
+<...
+- cleanup_offline_cgwb(wb)
++ cgwb_cleanup_offline_ctx_wbs(wb)
 ...>
  }

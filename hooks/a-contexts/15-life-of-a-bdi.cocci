@@ -1,13 +1,10 @@
 // A BDI makes, registers, shuts down and frees its contexts, where it had one bdi_writeback.
-// places: block/genhd.c 1, mm/backing-dev.c 10
+// places: block/genhd.c 1, mm/backing-dev.c 8
 
 @@
 @@
  bdi_init(...)
  {
- ...
-- INIT_LIST_HEAD(&bdi->wb_list);
-- init_waitqueue_head(&bdi->wb_waitq);
  ...
 - return cgwb_bdi_init(bdi);
 + return bdi_init_first_wb_ctx(bdi);
@@ -17,8 +14,6 @@
 @@
  bdi_register_va(...)
  {
- ...
-- cgwb_bdi_register(bdi);
  ...
 - set_bit(WB_registered, &bdi->wb.state);
 + bdi_register_wb_ctx(bdi);
@@ -30,8 +25,7 @@
  bdi_unregister(...)
  {
  ...
-- wb_shutdown(&bdi->wb);
-- cgwb_bdi_unregister(bdi);
+ wb_shutdown(&bdi->wb);
 + bdi_shutdown_wb_ctx(bdi);
  ...
  }

@@ -1,5 +1,4 @@
-// A writeback of context 1 and above counts and throttles through that of context 0, on which it may hold a
-// reference, and has no counters of its own.
+// A writeback of context 1 and above counts and throttles through that of context 0, and has no counters of its own.
 // places: mm/backing-dev.c 3
 
 @@
@@ -22,9 +21,7 @@
  wb_exit(...)
  {
  WARN_ON(delayed_work_pending(&wb->dwork));
-+ if (wb->throttle != wb) {
-+	wb_put(wb->throttle);
++ if (wb->throttle != wb)
 +	return;
-+ }
  ...
  }

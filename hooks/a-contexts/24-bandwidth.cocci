@@ -1,6 +1,6 @@
 // The bandwidth estimate is one for all contexts of a throttle: the device's total counts it once, and the
-// contexts with dirty inodes share it.
-// places: fs/fs-writeback.c 5, mm/page-writeback.c 2
+// contexts with dirty inodes share it. So do they what was written with IOCB_DONTCACHE.
+// places: fs/fs-writeback.c 6, mm/page-writeback.c 2
 
 @@
 @@
@@ -42,4 +42,14 @@ identifier f = {wbc_detach_inode, wb_split_bdi_pages, writeback_chunk_size};
  wb->write_bandwidth = bw;
 - WRITE_ONCE(wb->avg_write_bandwidth, avg);
 + wb_set_avg_write_bandwidth(wb, avg);
+ }
+
+@@
+@@
+ wb_check_start_dontcache(...)
+ {
+<...
+- wb_stat_sum(wb, WB_DONTCACHE_DIRTY)
++ throttle_share(wb->throttle, wb_stat_sum(wb, WB_DONTCACHE_DIRTY))
+...>
  }

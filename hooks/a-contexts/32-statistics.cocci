@@ -3,6 +3,7 @@
 // places: mm/backing-dev.c 5
 
 @@
+iterator name list_for_each_entry_rcu;
 @@
  bdi_collect_stats(...)
  {
@@ -10,7 +11,7 @@
 + struct bdi_writeback *wb;
 +
 + rcu_read_lock();
-+ for (wb = bdi_next_wb_rcu(bdi, NULL); wb; wb = bdi_next_wb_rcu(bdi, wb))
++ list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node)
 +	collect_wb_stats(stats, wb);
 + rcu_read_unlock();
  }

@@ -1,5 +1,5 @@
 // What stock does at the BDI's one bdi_writeback is done at that of context 0, where the throttle is.
-// places: fs/fs-writeback.c 1, include/linux/backing-dev.h 8, mm/backing-dev.c 1, mm/page-writeback.c 1
+// places: include/linux/backing-dev.h 6, mm/backing-dev.c 8, mm/page-writeback.c 1
 
 @@
 struct backing_dev_info *B;
@@ -13,18 +13,3 @@ identifier f;
 @@
 - B->wb.f
 + bdi_root_wb(B)->f
-
-@@
-identifier f = {wb_get_lookup, wb_get_create};
-struct backing_dev_info *B;
-@@
- f(
-- B
-+ bdi_wb_ctx(B, 0)
- , ...)
-
-@@
-struct backing_dev_info *B;
-@@
-- B->cgwb_tree
-+ bdi_wb_ctx(B, 0)->cgwb_tree

@@ -2,8 +2,8 @@
 /*
  * An inode with much to write goes to a context that has nothing to do, and one
  * that needs blocks to where the filesystem wants it, before its own flusher
- * begins with it. Included by fs/fs-writeback.c only, for it
- * uses what is private there.
+ * begins with it. Included by fs/fs-writeback.c only, for it uses what is
+ * private there.
  */
 #ifndef _FS_FS_WRITEBACK_BALANCE_H
 #define _FS_FS_WRITEBACK_BALANCE_H
@@ -23,6 +23,9 @@ static bool inode_hand_over(struct inode *inode, struct bdi_writeback *wb)
 {
 	struct bdi_writeback *old, *new;
 	struct bdi_writeback_ctx *ctx;
+
+	if (!sb_has_parallel_writeback(inode->i_sb))
+		return false;
 
 	/* at worst it is handed over a piece later */
 	if (!data_race(wb_is_crowded(wb)) && !wb_affinity_is_astray(inode, wb))

@@ -10,13 +10,26 @@
 /* fs/fs-writeback.c creates the events of writeback.h, not these */
 #undef CREATE_TRACE_POINTS
 #include <trace/events/writeback_ctx.h>
+#include <linux/wb-test-point.h>
 
 static struct bdi_writeback *inode_to_wb_and_lock_list(struct inode *inode)
 	__acquires(&wb->list_lock);
 
+/* With cgroups or without: inodes move between contexts, too. */
+static void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi)
+{
+	down_write(&bdi->wb_switch_rwsem);
+}
+
+static void bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi)
+{
+	up_write(&bdi->wb_switch_rwsem);
+}
+
 /*
  * Take an inode off the list of @old, which is locked, and attach it to @new.
- * Its pages are counted at the throttle, which is the same for both.
+ * Its pages and its reference are counted at the throttle, which is the same
+ * for both.
  */
 static bool inode_leave_wb(struct inode *inode, struct bdi_writeback *old,
 			   struct bdi_writeback *new)
@@ -37,22 +50,33 @@ static bool inode_leave_wb(struct inode *inode, struct bdi_writeback *old,
 	return leave;
 }
 
-/* Put an inode that came to @new, which is locked, on a list of it. */
-static void inode_join_wb(struct inode *inode, struct bdi_writeback *new)
+/*
+ * Put an inode that is on no list on one of its writeback. Between the locks of
+ * the two lists it may have been switched to another cgroup, so that it need
+ * not be in the writeback that inode_leave_wb() has attached it to.
+ *
+ * Returns the writeback, with its list_lock held.
+ */
+static struct bdi_writeback *inode_join_wb(struct inode *inode)
+	__acquires(&wb->list_lock)
 {
+	struct bdi_writeback *wb = inode_to_wb_and_lock_list(inode);
+
 	spin_lock(&inode->i_lock);
 	/* whoever frees the inode has found it on no list */
 	if (!(inode_state_read(inode) & I_FREEING) &&
-	    inode_io_list_move_locked(inode, new, &new->b_dirty))
-		wb_wakeup_delayed(new);
+	    inode_io_list_move_locked(inode, wb, &wb->b_dirty))
+		wb_wakeup_delayed(wb);
 	spin_unlock(&inode->i_lock);
+
+	return wb;
 }
 
 /*
  * Move an inode with I_SYNC from @old, which is locked, to the same cgroup's
- * writeback of @ctx: nobody else writes the inode meanwhile or changes its
- * place in the lists. It does not move while its BDI is being synced: a dirty
- * inode between two contexts would be missed.
+ * writeback of @ctx: no other flusher writes the inode meanwhile. It does not
+ * move while its BDI is being synced: a dirty inode between two contexts would
+ * be missed.
  *
  * Returns the writeback that the inode is in, with its list_lock held.
  */
@@ -62,29 +86,21 @@ static struct bdi_writeback *inode_move_to_wb_ctx(struct inode *inode,
 	__releases(&old->list_lock)
 	__acquires(&wb->list_lock)
 {
-	struct bdi_writeback *new = wb_get_sibling(old, ctx);
+	struct rw_semaphore *switch_rwsem = &old->bdi->wb_switch_rwsem;
+	struct bdi_writeback *new = wb_in_ctx(old, ctx);
 
-	if (!new)
+	if (!new || new == old || !down_read_trylock(switch_rwsem))
 		return old;
 
-	if (new == old || !down_read_trylock(&old->ctx->wb_switch_rwsem))
-		goto put_new;
-
-	if (!inode_leave_wb(inode, old, new)) {
-		up_read(&old->ctx->wb_switch_rwsem);
-		goto put_new;
+	if (inode_leave_wb(inode, old, new)) {
+		spin_unlock(&old->list_lock);
+		wb_test_point("moving");
+		new = inode_join_wb(inode);
+	} else {
+		new = old;
 	}
-
-	spin_unlock(&old->list_lock);
-	spin_lock(&new->list_lock);
-	inode_join_wb(inode, new);
-	up_read(&old->ctx->wb_switch_rwsem);
-	wb_put(old);
+	up_read(switch_rwsem);
 	return new;
-
-put_new:
-	wb_put(new);
-	return old;
 }
 
 /**
@@ -117,22 +133,18 @@ static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
 static void throttle_queue_work(struct bdi_writeback *throttle,
 				struct wb_writeback_work *work)
 {
-	struct bdi_writeback_ctx *ctx;
+	struct bdi_writeback *wb = throttle;
 
-	rcu_read_lock();
-	for (ctx = bdi_next_wb_ctx(throttle->bdi, NULL); ctx;
-	     ctx = bdi_next_wb_ctx(throttle->bdi, ctx)) {
-		struct bdi_writeback *wb = throttled_wb_rcu(throttle, ctx);
+	while ((wb = throttle_next_wb(throttle, wb))) {
 		struct wb_writeback_work *copy;
 
-		if (!wb || wb == throttle || !wb_has_dirty_io(wb))
+		if (!wb_has_dirty_io(wb))
 			continue;
 
 		copy = kmemdup(work, sizeof(*work), GFP_NOWAIT);
 		if (copy)
 			wb_queue_work(wb, copy);
 	}
-	rcu_read_unlock();
 
 	wb_queue_work(throttle, work);
 }

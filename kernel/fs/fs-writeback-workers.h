@@ -25,8 +25,10 @@ static void wb_begin_work(struct bdi_writeback *wb,
 			  const struct wb_writeback_work *work)
 	__acquires(&wb->alone_rwsem)
 {
-	if (wb_work_runs_alone(work))
+	if (wb_work_runs_alone(work)) {
 		down_write(&wb->alone_rwsem);
+		wb_test_point("alone");
+	}
 }
 
 /**
@@ -46,13 +48,17 @@ static void wb_end_work(struct bdi_writeback *wb,
  * wb_begin_piece - start to write some inodes, not beside what runs alone
  * @wb: writeback of the worker
  * @work: its work item
+ *
+ * A worker does not wait for what runs alone, for that writes everything and
+ * may take as long as the device likes: the worker may be the rescuer of
+ * bdi_wq, and writers wake it again when they need it.
+ *
+ * Return: %false if there is nothing to be written beside what runs alone.
  */
-static void wb_begin_piece(struct bdi_writeback *wb,
+static bool wb_begin_piece(struct bdi_writeback *wb,
 			   const struct wb_writeback_work *work)
-	__acquires(&wb->alone_rwsem)
 {
-	if (!wb_work_runs_alone(work))
-		down_read(&wb->alone_rwsem);
+	return wb_work_runs_alone(work) || down_read_trylock(&wb->alone_rwsem);
 }
 
 /**
@@ -62,7 +68,6 @@ static void wb_begin_piece(struct bdi_writeback *wb,
  */
 static void wb_end_piece(struct bdi_writeback *wb,
 			 const struct wb_writeback_work *work)
-	__releases(&wb->alone_rwsem)
 {
 	if (!wb_work_runs_alone(work))
 		up_read(&wb->alone_rwsem);

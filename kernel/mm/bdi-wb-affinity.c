@@ -49,16 +49,17 @@ static unsigned int wb_affinity_rotor_index(struct backing_dev_info *bdi,
 }
 
 /*
- * How busy a context is: nothing to do, dirty inodes that nobody writes yet,
- * or a flusher at work. Not every inode weighs the same, so a finer measure
- * would not say more.
+ * How busy a context is: how many cgroups have dirty inodes there, and among
+ * equals whether a flusher is at work. Not every inode weighs the same, so a
+ * finer measure would not say more.
  */
 static unsigned int wb_ctx_load(struct bdi_writeback_ctx *ctx)
 {
-	if (!ctx || !wb_has_dirty_io(&ctx->wb))
+	if (!ctx)
 		return 0;
 
-	return writeback_in_progress(&ctx->wb) ? 2 : 1;
+	return 2 * atomic_read(&ctx->nr_dirty_wb) +
+	       writeback_in_progress(&ctx->wb);
 }
 
 /* In turn, so that equals share. */
@@ -138,7 +139,7 @@ unsigned int wb_affinity_index(struct inode *inode)
 static bool wb_ctx_is_idle(struct bdi_writeback *throttle, unsigned int index)
 {
 	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(throttle->bdi, index);
-	struct bdi_writeback *wb = ctx ? throttled_wb_rcu(throttle, ctx) : NULL;
+	struct bdi_writeback *wb = ctx ? throttle_wb(throttle, ctx) : NULL;
 
 	return !wb || !wb_has_dirty_io(wb);
 }
@@ -148,17 +149,13 @@ static struct bdi_writeback_ctx *wb_next_idle_ctx(struct bdi_writeback *throttle
 						  unsigned int home,
 						  unsigned int nr_wb_ctx)
 {
-	unsigned int i, index;
+	for (unsigned int i = 0; i < nr_wb_ctx; i++) {
+		unsigned int index = (home + i) % nr_wb_ctx;
 
-	rcu_read_lock();
-	for (i = 0; i < nr_wb_ctx; i++) {
-		index = (home + i) % nr_wb_ctx;
 		if (wb_ctx_is_idle(throttle, index))
-			break;
+			return bdi_fetch_wb_ctx(throttle->bdi, index);
 	}
-	rcu_read_unlock();
-
-	return i < nr_wb_ctx ? bdi_fetch_wb_ctx(throttle->bdi, index) : NULL;
+	return NULL;
 }
 
 /*

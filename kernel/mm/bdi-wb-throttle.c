@@ -9,7 +9,7 @@
 #include <linux/bdi-writeback-ctx.h>
 #include <linux/jiffies.h>
 #include <linux/sizes.h>
-#include "bdi-writeback-ctx.h"
+#include <linux/xarray.h>
 
 /* Time between two wake-ups of a flusher that has less to write than this. */
 #define WB_WAKE_INTERVAL	(HZ / 20)
@@ -26,6 +26,7 @@ void wb_dirty_io_start(struct bdi_writeback *wb)
 {
 	struct bdi_writeback *throttle = wb->throttle;
 
+	atomic_inc(&wb->ctx->nr_dirty_wb);
 	spin_lock(&throttle->dirty_lock);
 	if (!throttle->nr_dirty_wb++)
 		atomic_long_add(throttle->avg_write_bandwidth,
@@ -41,6 +42,7 @@ void wb_dirty_io_end(struct bdi_writeback *wb)
 {
 	struct bdi_writeback *throttle = wb->throttle;
 
+	atomic_dec(&wb->ctx->nr_dirty_wb);
 	spin_lock(&throttle->dirty_lock);
 	if (!--throttle->nr_dirty_wb)
 		WARN_ON_ONCE(atomic_long_sub_return(throttle->avg_write_bandwidth,
@@ -67,41 +69,74 @@ void wb_set_avg_write_bandwidth(struct bdi_writeback *throttle,
 }
 
 /**
+ * throttle_share - part of what a throttle counts that falls to one flusher
+ * @throttle: writeback that throttles
+ * @nr: what it counts, for all contexts
+ *
+ * Those with dirty inodes share it.
+ *
+ * Return: the part, rounded up.
+ */
+long throttle_share(struct bdi_writeback *throttle, long nr)
+{
+	return DIV_ROUND_UP(nr, max(READ_ONCE(throttle->nr_dirty_wb), 1U));
+}
+
+/**
  * wb_bandwidth_share - what one flusher contributes to the bandwidth
  * @wb: writeback of any context
- *
- * The estimate is one for all contexts; those with dirty inodes share it.
  *
  * Return: bandwidth in pages per second, at least 1.
  */
 unsigned long wb_bandwidth_share(struct bdi_writeback *wb)
 {
-	const struct bdi_writeback *throttle = wb->throttle;
-	unsigned long bw = READ_ONCE(throttle->avg_write_bandwidth);
-	unsigned int nr = READ_ONCE(throttle->nr_dirty_wb);
+	struct bdi_writeback *throttle = wb->throttle;
 
-	return max(bw / max(nr, 1U), 1UL);
+	return throttle_share(throttle, READ_ONCE(throttle->avg_write_bandwidth));
 }
 
 /**
- * throttled_wb_rcu - writeback of a context that a throttle is there for
+ * throttle_wb - writeback of a context that a throttle is there for
  * @throttle: writeback that throttles
  * @ctx: context of interest
  *
- * The caller holds the RCU read lock. A dying throttle is no longer in the
- * tree of context 0, but it still has the flusher that its own writers need.
- *
- * Return: the writeback, or %NULL if @ctx has none.
+ * Return: the writeback, which lives as long as @throttle, or %NULL if @ctx
+ * has none.
  */
-struct bdi_writeback *throttled_wb_rcu(struct bdi_writeback *throttle,
-				       struct bdi_writeback_ctx *ctx)
+struct bdi_writeback *throttle_wb(struct bdi_writeback *throttle,
+				  struct bdi_writeback_ctx *ctx)
 {
 	if (!ctx->index)
 		return throttle;
 	if (throttle->root)
 		return &ctx->wb;
 #ifdef CONFIG_CGROUP_WRITEBACK
-	return radix_tree_lookup(&ctx->cgwb_tree, throttle->memcg_css->id);
+	return xa_load(&throttle->ctx_wbs, ctx->index);
+#else
+	return NULL;
+#endif
+}
+
+/**
+ * throttle_next_wb - iterate over every writeback that a throttle is there for
+ * @throttle: writeback that throttles, the first of them
+ * @wb: present writeback
+ *
+ * Return: the writeback behind @wb, or %NULL at the end.
+ */
+struct bdi_writeback *throttle_next_wb(struct bdi_writeback *throttle,
+				       struct bdi_writeback *wb)
+{
+	struct bdi_writeback_ctx *ctx;
+
+	if (throttle->root) {
+		ctx = bdi_next_wb_ctx(throttle->bdi, wb->ctx);
+		return ctx ? &ctx->wb : NULL;
+	}
+#ifdef CONFIG_CGROUP_WRITEBACK
+	unsigned long index = wb->ctx->index;
+
+	return xa_find_after(&throttle->ctx_wbs, &index, ULONG_MAX, XA_PRESENT);
 #else
 	return NULL;
 #endif
@@ -109,21 +144,18 @@ struct bdi_writeback *throttled_wb_rcu(struct bdi_writeback *throttle,
 
 static bool throttle_flusher_runs(struct bdi_writeback *throttle)
 {
-	struct bdi_writeback_ctx *ctx;
+	struct bdi_writeback *wb;
 
-	for (ctx = bdi_next_wb_ctx(throttle->bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(throttle->bdi, ctx)) {
-		struct bdi_writeback *wb = throttled_wb_rcu(throttle, ctx);
-
-		if (wb && writeback_in_progress(wb))
+	for (wb = throttle; wb; wb = throttle_next_wb(throttle, wb))
+		if (writeback_in_progress(wb))
 			return true;
-	}
+
 	return false;
 }
 
 static bool wb_flusher_sleeps(struct bdi_writeback *wb)
 {
-	return wb && wb_has_dirty_io(wb) && !writeback_in_progress(wb);
+	return wb_has_dirty_io(wb) && !writeback_in_progress(wb);
 }
 
 /* Was a flusher that sleeps woken just now, and has found little to write? */
@@ -155,78 +187,19 @@ static void wb_wake_flusher(struct bdi_writeback *wb)
 }
 
 /**
- * throttle_writeback_in_progress - does every flusher run that has work?
- * @throttle: writeback that throttles the current writer
- *
- * Return: %false if a context with dirty inodes of this throttle sleeps, unless
- * it rests beside another one that runs.
- */
-bool throttle_writeback_in_progress(struct bdi_writeback *throttle)
-{
-	struct bdi_writeback_ctx *ctx;
-	bool running = true;
-	bool others;
-
-	rcu_read_lock();
-	others = throttle_flusher_runs(throttle);
-	for (ctx = bdi_next_wb_ctx(throttle->bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(throttle->bdi, ctx)) {
-		if (wb_wants_flusher(throttled_wb_rcu(throttle, ctx), others)) {
-			running = false;
-			break;
-		}
-	}
-	rcu_read_unlock();
-
-	return running;
-}
-
-/**
- * throttle_start_background_writeback - wake every flusher that has work
+ * throttle_wake_flushers - wake every flusher that has work and sleeps
  * @throttle: writeback that throttles the current writer
  *
  * A writer that is throttled waits for the device as a whole. Were only the
  * flusher of its own inode woken, the others would sleep until their periodic
  * wake-up while the device idles at its dirty limit.
  */
-void throttle_start_background_writeback(struct bdi_writeback *throttle)
+void throttle_wake_flushers(struct bdi_writeback *throttle)
 {
-	struct bdi_writeback_ctx *ctx;
-	bool others;
+	bool others = throttle_flusher_runs(throttle);
+	struct bdi_writeback *wb;
 
-	rcu_read_lock();
-	others = throttle_flusher_runs(throttle);
-	for (ctx = bdi_next_wb_ctx(throttle->bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(throttle->bdi, ctx)) {
-		struct bdi_writeback *wb = throttled_wb_rcu(throttle, ctx);
-
+	for (wb = throttle; wb; wb = throttle_next_wb(throttle, wb))
 		if (wb_wants_flusher(wb, others))
 			wb_wake_flusher(wb);
-	}
-	rcu_read_unlock();
 }
-
-#ifdef CONFIG_CGROUP_WRITEBACK
-
-/**
- * cgwb_get_throttle - find the throttle of a new cgroup writeback
- * @wb: cgroup writeback being created
- * @ctx: its context
- * @memcg_css: its memcg
- * @gfp: allocation mask to use
- *
- * Return: @wb itself in context 0, otherwise a reference on the writeback of
- * the same memcg in context 0; %NULL if that could not be created.
- */
-struct bdi_writeback *cgwb_get_throttle(struct bdi_writeback *wb,
-					struct bdi_writeback_ctx *ctx,
-					struct cgroup_subsys_state *memcg_css,
-					gfp_t gfp)
-{
-	if (!ctx->index)
-		return wb;
-
-	return wb_get_create(bdi_wb_ctx(ctx->bdi, 0), memcg_css, gfp);
-}
-
-#endif	/* CONFIG_CGROUP_WRITEBACK */

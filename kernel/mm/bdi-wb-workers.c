@@ -6,6 +6,7 @@
 
 #include <linux/backing-dev.h>
 #include <linux/bdi-wb-workers.h>
+#include <linux/bdi-writeback-ctx.h>
 #include <linux/device.h>
 #include <linux/slab.h>
 
@@ -93,7 +94,8 @@ static void wb_create_siblings(struct bdi_writeback *wb)
  */
 void wb_worker_begin(struct bdi_writeback *wb, unsigned int index)
 {
-	if (!index && !wb->siblings && READ_ONCE(wb->bdi->nr_wb_workers) > 1)
+	if (!index && !wb->siblings && bdi_has_wb_ctx(wb->bdi) &&
+	    READ_ONCE(wb->bdi->nr_wb_workers) > 1)
 		wb_create_siblings(wb);
 
 	spin_lock_irq(&wb->work_lock);
@@ -142,9 +144,10 @@ static ssize_t wb_workers_store(struct device *dev,
 				const char *buf, size_t count)
 {
 	struct backing_dev_info *bdi = dev_get_drvdata(dev);
+	unsigned int max = bdi->max_wb_ctx > 1 ? WB_MAX_WORKERS : 1;
 	unsigned int nr;
 
-	if (kstrtouint(buf, 10, &nr) || !nr || nr > WB_MAX_WORKERS)
+	if (kstrtouint(buf, 10, &nr) || !nr || nr > max)
 		return -EINVAL;
 
 	WRITE_ONCE(bdi->nr_wb_workers, nr);

@@ -13,6 +13,8 @@
 #include <linux/fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/writeback.h>
+#include <linux/xarray.h>
 #include "bdi-writeback-ctx.h"
 
 #define CREATE_TRACE_POINTS
@@ -33,22 +35,38 @@ void wb_init_ctx(struct bdi_writeback *wb, struct bdi_writeback_ctx *ctx,
 	wb->throttle = throttle;
 	wb->root = wb == &ctx->wb;
 	spin_lock_init(&wb->dirty_lock);
+#ifdef CONFIG_CGROUP_WRITEBACK
+	xa_init(&wb->ctx_wbs);
+#endif
 }
 
 /**
- * wb_init_root - initialise the root writeback of a context
- * @ctx: new context
+ * wb_init_root - initialise the writeback that throttles a BDI's root cgroup
+ * @ctx: context 0 of the BDI
  *
  * Return: 0, or -ENOMEM.
  */
 int wb_init_root(struct bdi_writeback_ctx *ctx)
 {
-	struct bdi_writeback *throttle = &ctx->wb;
+	return wb_init(&ctx->wb, ctx, &ctx->wb, GFP_KERNEL);
+}
 
-	if (ctx->index)
-		throttle = bdi_root_wb(ctx->bdi);
-
-	return wb_init(&ctx->wb, ctx, throttle, GFP_KERNEL);
+/*
+ * Initialise a writeback of context 1 or above. It has no counters and no
+ * references of its own, so nothing has to be allocated for it.
+ */
+static void wb_init_in_ctx(struct bdi_writeback *wb,
+			   struct bdi_writeback_ctx *ctx,
+			   struct bdi_writeback *throttle)
+{
+	wb_init(wb, ctx, throttle, GFP_NOWAIT);
+#ifdef CONFIG_CGROUP_WRITEBACK
+	wb->memcg_css = throttle->memcg_css;
+	wb->blkcg_css = throttle->blkcg_css;
+	INIT_LIST_HEAD(&wb->b_attached);
+	INIT_WORK(&wb->switch_work, inode_switch_wbs_work_fn);
+	init_llist_head(&wb->switch_wbs_ctxs);
+#endif
 }
 
 static struct bdi_writeback_ctx *bdi_alloc_wb_ctx(struct backing_dev_info *bdi,
@@ -62,13 +80,6 @@ static struct bdi_writeback_ctx *bdi_alloc_wb_ctx(struct backing_dev_info *bdi,
 
 	ctx->bdi = bdi;
 	ctx->index = index;
-	INIT_LIST_HEAD(&ctx->wb_list);
-	init_rwsem(&ctx->wb_switch_rwsem);
-	init_waitqueue_head(&ctx->wb_waitq);
-	if (cgwb_bdi_init(ctx)) {
-		kfree(ctx);
-		return NULL;
-	}
 	return ctx;
 }
 
@@ -80,13 +91,10 @@ static struct bdi_writeback_ctx *bdi_alloc_wb_ctx(struct backing_dev_info *bdi,
  */
 int bdi_init_first_wb_ctx(struct backing_dev_info *bdi)
 {
-	/* a class of its own: the semaphores of the others nest in this one */
-	static struct lock_class_key switch_rwsem_key;
+	int ret;
 
 	spin_lock_init(&bdi->wb_ctx_lock);
-#ifdef CONFIG_CGROUP_WRITEBACK
-	mutex_init(&bdi->cgwb_release_mutex);
-#endif
+	init_rwsem(&bdi->wb_switch_rwsem);
 	bdi->nr_wb_ctx = 1;
 	bdi->max_wb_ctx = 1;
 	bdi->wb_ctx_arr = &bdi->first_wb_ctx;
@@ -94,10 +102,55 @@ int bdi_init_first_wb_ctx(struct backing_dev_info *bdi)
 	if (!bdi->first_wb_ctx)
 		return -ENOMEM;
 
-	lockdep_set_class(&bdi->first_wb_ctx->wb_switch_rwsem,
-			  &switch_rwsem_key);
+	ret = cgwb_bdi_init(bdi);
+	if (ret) {
+		kfree(bdi->first_wb_ctx);
+		return ret;
+	}
 	bdi->end_wb_ctx = 1;
 	return 0;
+}
+
+/**
+ * bdi_add_wb - make a writeback known to whoever walks those of its BDI
+ * @wb: new writeback
+ */
+void bdi_add_wb(struct bdi_writeback *wb)
+{
+	struct backing_dev_info *bdi = wb->bdi;
+	unsigned long flags;
+
+	spin_lock_irqsave(&bdi->wb_ctx_lock, flags);
+	list_add_tail_rcu(&wb->bdi_node, &bdi->wb_list);
+	spin_unlock_irqrestore(&bdi->wb_ctx_lock, flags);
+}
+
+/**
+ * bdi_del_wb - take a writeback off the list of its BDI
+ * @wb: writeback that is no longer registered
+ */
+void bdi_del_wb(struct bdi_writeback *wb)
+{
+	struct backing_dev_info *bdi = wb->bdi;
+	unsigned long flags;
+
+	spin_lock_irqsave(&bdi->wb_ctx_lock, flags);
+	list_del_rcu(&wb->bdi_node);
+	spin_unlock_irqrestore(&bdi->wb_ctx_lock, flags);
+}
+
+/* Once context 0 is no longer registered, no further writeback gets in. */
+static bool bdi_is_open(struct backing_dev_info *bdi)
+{
+	lockdep_assert_held(&bdi->wb_ctx_lock);
+	return test_bit(WB_registered, &bdi_root_wb(bdi)->state);
+}
+
+static void bdi_register_wb(struct bdi_writeback *wb)
+{
+	lockdep_assert_held(&wb->bdi->wb_ctx_lock);
+	list_add_tail_rcu(&wb->bdi_node, &wb->bdi->wb_list);
+	set_bit(WB_registered, &wb->state);
 }
 
 /**
@@ -148,7 +201,7 @@ void sb_enable_wb_ctx(struct super_block *sb)
 {
 	struct backing_dev_info *bdi = sb->s_bdi;
 
-	if (bdi->max_wb_ctx > 1 && bdi->wb_ctx_arr == &bdi->first_wb_ctx &&
+	if (bdi->max_wb_ctx > 1 && !bdi_has_wb_ctx(bdi) &&
 	    !bdi_grow_wb_ctx_arr(bdi)) {
 		pr_warn("%s: no memory for writeback contexts, using one\n",
 			bdi_dev_name(bdi));
@@ -173,15 +226,14 @@ static struct bdi_writeback_ctx *bdi_create_wb_ctx(struct backing_dev_info *bdi,
 	if (!new)
 		return NULL;
 
+	wb_init_in_ctx(&new->wb, new, bdi_root_wb(bdi));
 	spin_lock_irqsave(&bdi->wb_ctx_lock, flags);
 	ctx = bdi->wb_ctx_arr[index];
 	if (!ctx) {
 		ctx = new;
 		new = NULL;
-		if (test_bit(WB_registered, &bdi_root_wb(bdi)->state)) {
-			list_add_tail_rcu(&ctx->wb.bdi_node, &ctx->wb_list);
-			set_bit(WB_registered, &ctx->wb.state);
-		}
+		if (bdi_is_open(bdi))
+			bdi_register_wb(&ctx->wb);
 		/* pairs with the acquire in bdi_wb_ctx() */
 		smp_store_release(&bdi->wb_ctx_arr[index], ctx);
 		if (index >= bdi->end_wb_ctx) {
@@ -290,29 +342,134 @@ void inode_attach_root_wb(struct inode *inode)
 EXPORT_SYMBOL_GPL(inode_attach_root_wb);
 #endif
 
+#ifdef CONFIG_CGROUP_WRITEBACK
+
+/* Called as bdi_create_wb_ctx() is. */
+static struct bdi_writeback *cgwb_create_in_ctx(struct bdi_writeback *throttle,
+						struct bdi_writeback_ctx *ctx)
+{
+	struct backing_dev_info *bdi = throttle->bdi;
+	struct bdi_writeback *new, *wb;
+	unsigned long flags;
+
+	new = kmalloc_obj(*new, GFP_ATOMIC);
+	if (!new)
+		return NULL;
+
+	wb_init_in_ctx(new, ctx, throttle);
+
+	spin_lock_irqsave(&bdi->wb_ctx_lock, flags);
+	wb = xa_load(&throttle->ctx_wbs, ctx->index);
+	if (!wb && bdi_is_open(bdi) &&
+	    !xa_err(xa_store(&throttle->ctx_wbs, ctx->index, new, GFP_ATOMIC))) {
+		bdi_register_wb(new);
+		wb = new;
+		new = NULL;
+	}
+	spin_unlock_irqrestore(&bdi->wb_ctx_lock, flags);
+	kfree(new);
+	return wb;
+}
+
 /**
- * wb_get_sibling - writeback of another context that has the same throttle
+ * wb_get_create_in_ctx - get the writeback of a memcg in a context
+ * @ctx: target context
+ * @memcg_css: memcg, see wb_get_create()
+ * @gfp: allocation mask for its throttle
+ *
+ * Return: a reference on the writeback, on that of context 0 where there is no
+ * memory for another one; %NULL if the memcg is on its way out.
+ */
+struct bdi_writeback *wb_get_create_in_ctx(struct bdi_writeback_ctx *ctx,
+					   struct cgroup_subsys_state *memcg_css,
+					   gfp_t gfp)
+{
+	struct bdi_writeback *throttle;
+
+	throttle = wb_get_create(ctx->bdi, memcg_css, gfp);
+	if (!throttle)
+		return NULL;
+
+	return wb_in_ctx(throttle, ctx) ?: throttle;
+}
+
+/**
+ * cgwb_shutdown_ctx_wbs - finish the work of a cgroup in contexts 1 and above
+ * @throttle: cgroup writeback without references, so no inode is left
+ */
+void cgwb_shutdown_ctx_wbs(struct bdi_writeback *throttle)
+{
+	struct bdi_writeback *wb;
+	unsigned long index;
+
+	xa_for_each(&throttle->ctx_wbs, index, wb) {
+		wb_shutdown(wb);
+		WARN_ON_ONCE(!list_empty(&wb->b_attached));
+		WARN_ON_ONCE(work_pending(&wb->switch_work));
+	}
+}
+
+/**
+ * cgwb_free_ctx_wbs - free a cgroup's writebacks in contexts 1 and above
+ * @throttle: cgroup writeback that nobody can find any more
+ */
+void cgwb_free_ctx_wbs(struct bdi_writeback *throttle)
+{
+	struct bdi_writeback *wb;
+	unsigned long index;
+
+	xa_for_each(&throttle->ctx_wbs, index, wb) {
+		wb_exit(wb);
+		kfree(wb);
+	}
+	xa_destroy(&throttle->ctx_wbs);
+}
+
+/**
+ * cgwb_cleanup_offline_ctx_wbs - detach the inodes of an offline cgroup
+ * @throttle: its writeback in context 0, which the caller holds a reference on
+ *
+ * As cleanup_offline_cgwb(), for all contexts.
+ *
+ * Return: %true if there are more, and the caller has to come again.
+ */
+bool cgwb_cleanup_offline_ctx_wbs(struct bdi_writeback *throttle)
+{
+	bool restart = cleanup_offline_cgwb(throttle);
+	struct bdi_writeback *wb;
+	unsigned long index;
+
+	xa_for_each(&throttle->ctx_wbs, index, wb)
+		if (!wb_has_dirty_io(wb))
+			restart |= cleanup_offline_cgwb(wb);
+
+	return restart;
+}
+
+#endif	/* CONFIG_CGROUP_WRITEBACK */
+
+/**
+ * wb_in_ctx - writeback of the same cgroup in another context
  * @wb: writeback of an inode
  * @ctx: context of interest
  *
- * Return: a reference on the writeback of the same memcg in @ctx; %NULL if
- * there is no memory for it, or if the memcg is on its way out.
+ * Created if this is the first inode of the cgroup there. It lives as long as
+ * the throttle, which a reference on @wb is one on. So an inode that moves
+ * takes its reference along.
+ *
+ * Return: the writeback; %NULL if there is no memory for it.
  */
-struct bdi_writeback *wb_get_sibling(struct bdi_writeback *wb,
-				     struct bdi_writeback_ctx *ctx)
+struct bdi_writeback *wb_in_ctx(struct bdi_writeback *wb,
+				struct bdi_writeback_ctx *ctx)
 {
-	struct bdi_writeback *sibling = &ctx->wb;
+	struct bdi_writeback *throttle = wb->throttle;
+	struct bdi_writeback *found = throttle_wb(throttle, ctx);
 
 #ifdef CONFIG_CGROUP_WRITEBACK
-	if (!wb->root)
-		sibling = wb_get_create(ctx, wb->memcg_css, GFP_ATOMIC);
+	if (!found)
+		found = cgwb_create_in_ctx(throttle, ctx);
 #endif
-	/* the throttle is another one after the memcg changed its blkcg */
-	if (sibling && sibling->throttle != wb->throttle) {
-		wb_put(sibling);
-		return NULL;
-	}
-	return sibling;
+	return found;
 }
 
 /**
@@ -321,36 +478,30 @@ struct bdi_writeback *wb_get_sibling(struct bdi_writeback *wb,
  */
 void bdi_register_wb_ctx(struct backing_dev_info *bdi)
 {
-	struct bdi_writeback_ctx *ctx;
+	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(bdi, 0);
 
-	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
-		cgwb_bdi_register(ctx);
+	set_bit(WB_registered, &ctx->wb.state);
+	while ((ctx = bdi_next_wb_ctx(bdi, ctx))) {
+		bdi_add_wb(&ctx->wb);
 		set_bit(WB_registered, &ctx->wb.state);
 	}
 }
 
 /**
- * bdi_shutdown_wb_ctx - finish all work of a BDI and accept no more
- * @bdi: BDI being unregistered
+ * bdi_shutdown_wb_ctx - finish the work of all contexts but the first
+ * @bdi: BDI whose context 0 has been shut down
  *
- * Every root writeback goes first: as long as one of them is registered, new
- * cgroup writebacks may still join its context. Context 0 goes before the
- * others, then the lock, so that no further context registers itself.
+ * The lock is for whoever has just seen context 0 registered: when it is free,
+ * no further writeback gets in.
  */
 void bdi_shutdown_wb_ctx(struct backing_dev_info *bdi)
 {
-	struct bdi_writeback_ctx *ctx;
+	struct bdi_writeback_ctx *ctx = bdi_wb_ctx(bdi, 0);
 
-	wb_shutdown(bdi_root_wb(bdi));
 	spin_lock_irq(&bdi->wb_ctx_lock);
 	spin_unlock_irq(&bdi->wb_ctx_lock);
-	for (ctx = bdi_next_wb_ctx(bdi, bdi_wb_ctx(bdi, 0)); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx))
+	while ((ctx = bdi_next_wb_ctx(bdi, ctx)))
 		wb_shutdown(&ctx->wb);
-	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx))
-		cgwb_bdi_unregister(ctx);
 }
 
 /**
@@ -372,76 +523,6 @@ void bdi_free_wb_ctx(struct backing_dev_info *bdi)
 	}
 	if (bdi->wb_ctx_arr != &bdi->first_wb_ctx)
 		kfree(bdi->wb_ctx_arr);
-}
-
-/**
- * bdi_next_wb_rcu - next writeback of a BDI, over all of its contexts
- * @bdi: BDI of interest
- * @wb: present writeback, or %NULL for the first
- *
- * The caller holds the RCU read lock.
- *
- * Return: the writeback behind @wb, or %NULL at the end.
- */
-struct bdi_writeback *bdi_next_wb_rcu(struct backing_dev_info *bdi,
-				      struct bdi_writeback *wb)
-{
-	struct bdi_writeback_ctx *ctx = wb ? wb->ctx : bdi_wb_ctx(bdi, 0);
-	struct list_head *node = wb ? &wb->bdi_node : &ctx->wb_list;
-
-	for (;;) {
-		struct list_head *next = rcu_dereference(list_next_rcu(node));
-
-		if (next != &ctx->wb_list)
-			return list_entry(next, struct bdi_writeback, bdi_node);
-
-		ctx = bdi_next_wb_ctx(bdi, ctx);
-		if (!ctx)
-			return NULL;
-
-		node = &ctx->wb_list;
-	}
-}
-
-/**
- * bdi_down_write_wb_switch_rwsem - keep every dirty inode where it is
- * @bdi: BDI that is about to be synced
- *
- * A context that is created from now on holds only inodes that were clean:
- * none of the dirty ones can leave the contexts that are locked here.
- */
-void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi)
-{
-	struct bdi_writeback_ctx *first = bdi_wb_ctx(bdi, 0);
-	struct bdi_writeback_ctx *ctx;
-
-	down_write(&first->wb_switch_rwsem);
-	for (ctx = bdi_next_wb_ctx(bdi, first); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
-		down_write_nest_lock(&ctx->wb_switch_rwsem,
-				     &first->wb_switch_rwsem);
-		ctx->syncing = true;
-	}
-}
-
-/**
- * bdi_up_write_wb_switch_rwsem - let inodes switch again
- * @bdi: BDI that has been synced
- */
-void bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi)
-{
-	struct bdi_writeback_ctx *first = bdi_wb_ctx(bdi, 0);
-	struct bdi_writeback_ctx *ctx;
-
-	for (ctx = bdi_next_wb_ctx(bdi, first); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
-		if (!ctx->syncing)
-			continue;
-
-		ctx->syncing = false;
-		up_write(&ctx->wb_switch_rwsem);
-	}
-	up_write(&first->wb_switch_rwsem);
 }
 
 struct wb_ctx_stats {
@@ -484,8 +565,9 @@ void bdi_show_wb_ctx(struct seq_file *m, struct backing_dev_info *bdi)
 		struct wb_ctx_stats stats = {};
 
 		rcu_read_lock();
-		list_for_each_entry_rcu(wb, &ctx->wb_list, bdi_node)
-			wb_ctx_add_stats(&stats, wb);
+		list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node)
+			if (wb->ctx == ctx)
+				wb_ctx_add_stats(&stats, wb);
 		rcu_read_unlock();
 
 		seq_printf(m,

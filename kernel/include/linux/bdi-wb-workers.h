@@ -27,8 +27,9 @@
  *
  * Lock order, outermost first, beside bdi-writeback-ctx.h:
  *
- *	wb->alone_rwsem			a worker holds it for reading for a piece of
- *					shared work, for writing for a whole item
+ *	wb->alone_rwsem			a worker holds it for writing for a whole
+ *					item, for reading for a piece of shared work:
+ *					only if it gets it at once
  *	  wb->list_lock
  *	wb->work_lock			leaf
  */

@@ -9,7 +9,9 @@
  * What steers the writers is not per context. Dirty counts, completions, the
  * bandwidth estimate and the rate limit exist once per device, and once per
  * memcg and device. They live in the bdi_writeback of context 0, which the
- * others of the same memcg reach through their ->throttle.
+ * others of the same memcg reach through their ->throttle. So do references:
+ * one on any of a memcg's writebacks is one on its throttle, and the others
+ * live as long as that.
  *
  * The number of contexts changes at any time. An inode follows when a flusher
  * is done with it for the moment, see inode_follow_wb_ctx(). It then still
@@ -18,12 +20,14 @@
  * Lock order, outermost first:
  *
  *	sb->s_umount
- *	  ctx->wb_switch_rwsem		of context 0 before that of others; a
- *					flusher only tries, with list_lock held
+ *	  bdi->wb_switch_rwsem		held for writing for a whole sync: no inode
+ *					leaves its wb; a flusher only tries, with
+ *					list_lock held
  *	    wb->list_lock		one at a time but in process_inode_switch_wbs()
  *	      inode->i_lock
  *	        mapping->i_pages	interrupts off
- *	          bdi->wb_ctx_lock	leaf: contexts appear
+ *	          bdi->wb_ctx_lock	leaf: contexts and wbs appear; also below
+ *					cgwb_lock
  *	          throttle->dirty_lock	leaf
  */
 #ifndef _LINUX_BDI_WRITEBACK_CTX_H
@@ -41,12 +45,7 @@ struct super_block;
  * @bdi: the BDI that this context belongs to
  * @index: place in bdi->wb_ctx_arr
  * @wb: writeback of the root cgroup, and of everything without a cgroup
- * @wb_list: @wb and the cgroup writebacks of this context, RCU on the read side
- * @cgwb_tree: cgroup writebacks keyed by memcg id; cgwb_lock and RCU
- * @wb_switch_rwsem: no inode leaves a writeback of this context while syncing
- * @wb_waitq: where the issuer of a work item waits for it
- * @syncing: @wb_switch_rwsem is held for writing, together with that of
- *	context 0, which protects this
+ * @nr_dirty_wb: writebacks in this context that have dirty inodes
  *
  * A context lives as long as its BDI. Only context 0 exists from the start.
  */
@@ -54,13 +53,7 @@ struct bdi_writeback_ctx {
 	struct backing_dev_info *bdi;
 	unsigned int index;
 	struct bdi_writeback wb;
-	struct list_head wb_list;
-#ifdef CONFIG_CGROUP_WRITEBACK
-	struct radix_tree_root cgwb_tree;
-#endif
-	struct rw_semaphore wb_switch_rwsem;
-	wait_queue_head_t wb_waitq;
-	bool syncing;
+	atomic_t nr_dirty_wb;
 };
 
 /*
@@ -85,10 +78,13 @@ struct bdi_writeback_ctx *inode_wb_ctx(struct inode *inode);
 struct bdi_writeback_ctx *inode_next_wb_ctx(struct inode *inode,
 					    struct bdi_writeback *wb);
 void inode_attach_root_wb(struct inode *inode);
-struct bdi_writeback *wb_get_sibling(struct bdi_writeback *wb,
-				     struct bdi_writeback_ctx *ctx);
-struct bdi_writeback *bdi_next_wb_rcu(struct backing_dev_info *bdi,
-				      struct bdi_writeback *wb);
+struct bdi_writeback *wb_in_ctx(struct bdi_writeback *wb,
+				struct bdi_writeback_ctx *ctx);
+#ifdef CONFIG_CGROUP_WRITEBACK
+struct bdi_writeback *wb_get_create_in_ctx(struct bdi_writeback_ctx *ctx,
+					   struct cgroup_subsys_state *memcg_css,
+					   gfp_t gfp);
+#endif
 
 void wb_init_ctx(struct bdi_writeback *wb, struct bdi_writeback_ctx *ctx,
 		 struct bdi_writeback *throttle);
@@ -96,14 +92,13 @@ void wb_dirty_io_start(struct bdi_writeback *wb);
 void wb_dirty_io_end(struct bdi_writeback *wb);
 void wb_set_avg_write_bandwidth(struct bdi_writeback *throttle,
 				unsigned long avg);
+long throttle_share(struct bdi_writeback *throttle, long nr);
 unsigned long wb_bandwidth_share(struct bdi_writeback *wb);
-struct bdi_writeback *throttled_wb_rcu(struct bdi_writeback *throttle,
-				       struct bdi_writeback_ctx *ctx);
-bool throttle_writeback_in_progress(struct bdi_writeback *throttle);
-void throttle_start_background_writeback(struct bdi_writeback *throttle);
-
-void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi);
-void bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi);
+struct bdi_writeback *throttle_wb(struct bdi_writeback *throttle,
+				  struct bdi_writeback_ctx *ctx);
+struct bdi_writeback *throttle_next_wb(struct bdi_writeback *throttle,
+				       struct bdi_writeback *wb);
+void throttle_wake_flushers(struct bdi_writeback *throttle);
 
 /**
  * wb_ctx_index - context of an inode number
@@ -134,6 +129,17 @@ bdi_wb_ctx(const struct backing_dev_info *bdi, unsigned int index)
 
 	/* pairs with the release in bdi_create_wb_ctx() */
 	return smp_load_acquire(&arr[index]);
+}
+
+/**
+ * bdi_has_wb_ctx - does a filesystem spread its inodes over contexts of a BDI?
+ * @bdi: BDI of interest
+ *
+ * Return: %true once one has enabled it, and there was memory.
+ */
+static inline bool bdi_has_wb_ctx(const struct backing_dev_info *bdi)
+{
+	return READ_ONCE(bdi->wb_ctx_arr) != &bdi->first_wb_ctx;
 }
 
 /**

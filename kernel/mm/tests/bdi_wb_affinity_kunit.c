@@ -224,19 +224,44 @@ static void least_loaded_is_found(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	set_affinity(test, "least-loaded");
-	for (int i = 0; i < NR_CTX; i++)
-		set_bit(WB_has_dirty_io, &wb_of(test, i)->state);
-	for (int i = 0; i < NR_CTX; i++)
+	for (int i = 0; i < NR_CTX; i++) {
+		wb_dirty_io_start(wb_of(test, i));
 		if (i != 1)
 			set_bit(WB_writeback_running, &wb_of(test, i)->state);
+	}
 	KUNIT_EXPECT_EQ(test, 1, wb_affinity_index(&fixture->inode));
 
-	clear_bit(WB_has_dirty_io, &wb_of(test, 3)->state);
+	clear_bit(WB_writeback_running, &wb_of(test, 3)->state);
+	wb_dirty_io_end(wb_of(test, 3));
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
 
-	for (int i = 0; i < NR_CTX; i++)
+	wb_dirty_io_start(wb_of(test, 3));
+	for (int i = 0; i < NR_CTX; i++) {
 		clear_bit(WB_writeback_running, &wb_of(test, i)->state);
-	uncrowd(test);
+		wb_dirty_io_end(wb_of(test, i));
+	}
+}
+
+/* with all writers in cgroups nothing is dirty in the root's writebacks */
+static void least_loaded_counts_cgroups(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+	struct bdi_writeback *cgwb;
+
+	cgwb = kunit_kcalloc(test, NR_CTX, sizeof(*cgwb), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, cgwb);
+	set_affinity(test, "least-loaded");
+	for (int i = 0; i < NR_CTX; i++) {
+		wb_init_ctx(&cgwb[i], bdi_wb_ctx(fixture->bdi, i), &cgwb[0]);
+		if (i != 2)
+			wb_dirty_io_start(&cgwb[i]);
+	}
+	for (int i = 0; i < NR_CTX; i++)
+		KUNIT_EXPECT_EQ(test, 2, wb_affinity_index(&fixture->inode));
+
+	for (int i = 0; i < NR_CTX; i++)
+		if (i != 2)
+			wb_dirty_io_end(&cgwb[i]);
 }
 
 static void crowded_context_hands_over_to_an_idle_one(struct kunit *test)
@@ -257,6 +282,25 @@ static void inode_that_is_alone_stays(struct kunit *test)
 	crowd(test, 0);
 	list_del_init(&fixture->other.i_io_list);
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	uncrowd(test);
+}
+
+/* a sibling of the worker that writes it has put it there */
+static void inode_that_is_alone_on_the_other_list_stays(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+	struct bdi_writeback *wb = wb_of(test, 0);
+
+	crowd(test, 0);
+	list_del_init(&fixture->other.i_io_list);
+	list_move(&fixture->inode.i_io_list, &wb->b_more_io);
+	KUNIT_EXPECT_FALSE(test, wb_is_crowded(wb));
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+
+	list_add(&fixture->other.i_io_list, &wb->b_more_io);
+	KUNIT_EXPECT_TRUE(test, wb_is_crowded(wb));
+	list_move(&fixture->other.i_io_list, &wb->b_io);
+	KUNIT_EXPECT_TRUE(test, wb_is_crowded(wb));
 	uncrowd(test);
 }
 
@@ -426,8 +470,10 @@ static struct kunit_case wb_affinity_test_cases[] = {
 	KUNIT_CASE(number_holds_wherever_the_inode_is),
 	KUNIT_CASE(rotor_takes_turns),
 	KUNIT_CASE(least_loaded_is_found),
+	KUNIT_CASE(least_loaded_counts_cgroups),
 	KUNIT_CASE(crowded_context_hands_over_to_an_idle_one),
 	KUNIT_CASE(inode_that_is_alone_stays),
+	KUNIT_CASE(inode_that_is_alone_on_the_other_list_stays),
 	KUNIT_CASE(stray_goes_home_when_all_are_busy),
 	KUNIT_CASE(large_inode_leaves_home_unwritten),
 	KUNIT_CASE(inode_without_blocks_stays_home),

@@ -6,7 +6,10 @@
 #include <kunit/test.h>
 #include <linux/backing-dev.h>
 #include <linux/bdi-wb-workers.h>
+#include <linux/bdi-writeback-ctx.h>
 #include <linux/delay.h>
+#include <linux/device.h>
+#include <linux/fs.h>
 
 /* long beside the time to queue a work item */
 #define SLOW_WORKER_MS	200
@@ -77,12 +80,54 @@ static void shutdown_waits_for_every_worker(struct kunit *test)
 			atomic_read(&slow_workers_ended));
 }
 
+static void workers_are_for_block_devices(struct kunit *test)
+{
+	struct backing_dev_info *bdi = bdi_alloc(NUMA_NO_NODE);
+	struct device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, bdi);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	dev_set_drvdata(dev, bdi);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			dev_attr_wb_workers.store(dev, NULL, "2", 1));
+	KUNIT_EXPECT_EQ(test, 1, dev_attr_wb_workers.store(dev, NULL, "1", 1));
+	bdi_enable_wb_ctx(bdi);
+	KUNIT_EXPECT_EQ(test, 1, dev_attr_wb_workers.store(dev, NULL, "2", 1));
+	KUNIT_EXPECT_EQ(test, 2, bdi->nr_wb_workers);
+	bdi_put(bdi);
+}
+
+static void second_worker_needs_a_filesystem_with_contexts(struct kunit *test)
+{
+	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
+	struct backing_dev_info *bdi = bdi_alloc(NUMA_NO_NODE);
+	struct bdi_writeback *wb;
+
+	KUNIT_ASSERT_NOT_NULL(test, sb);
+	KUNIT_ASSERT_NOT_NULL(test, bdi);
+	wb = bdi_root_wb(bdi);
+	bdi_enable_wb_ctx(bdi);
+	bdi->nr_wb_workers = 4;
+	wb_worker_begin(wb, 0);
+	wb_worker_end(wb, 0);
+	KUNIT_EXPECT_NULL(test, wb->siblings);
+
+	sb->s_bdi = bdi;
+	sb_enable_wb_ctx(sb);
+	wb_worker_begin(wb, 0);
+	wb_worker_end(wb, 0);
+	KUNIT_EXPECT_NOT_NULL(test, wb->siblings);
+	bdi_put(bdi);
+}
+
 static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(idle_worker_goes_first),
 	KUNIT_CASE(busy_workers_take_turns),
 	KUNIT_CASE(worker_beyond_the_number_is_not_picked),
 	KUNIT_CASE(single_worker_gets_every_wakeup),
 	KUNIT_CASE(shutdown_waits_for_every_worker),
+	KUNIT_CASE(workers_are_for_block_devices),
+	KUNIT_CASE(second_worker_needs_a_filesystem_with_contexts),
 	{}
 };
 

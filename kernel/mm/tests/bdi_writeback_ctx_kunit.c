@@ -10,8 +10,14 @@
 #include <kunit/test.h>
 #include <linux/backing-dev.h>
 #include <linux/bdi-writeback-ctx.h>
+#include <linux/completion.h>
 #include <linux/device.h>
 #include <linux/fs.h>
+#include <linux/kthread.h>
+#include <linux/percpu-refcount.h>
+#include <linux/rcupdate.h>
+#include <linux/rwsem.h>
+#include "../bdi-writeback-ctx.h"
 
 struct wb_ctx_fixture {
 	struct backing_dev_info *bdi;
@@ -190,34 +196,168 @@ static void new_number_counts_at_once(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, last, fetch(test, 3));
 }
 
-static void sibling_has_the_same_throttle(struct kunit *test)
+static void root_cgroup_is_in_every_context(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
-	struct bdi_writeback other = { .root = true };
+	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
 	struct bdi_writeback_ctx *ctx;
 
 	enable(test, 3);
 	ctx = fetch(test, 2);
-	KUNIT_EXPECT_PTR_EQ(test, &ctx->wb,
-			    wb_get_sibling(bdi_root_wb(fixture->bdi), ctx));
-	KUNIT_EXPECT_NULL(test, wb_get_sibling(&other, ctx));
+	KUNIT_EXPECT_PTR_EQ(test, &ctx->wb, wb_in_ctx(root, ctx));
+	KUNIT_EXPECT_PTR_EQ(test, &ctx->wb, throttle_wb(root, ctx));
+	KUNIT_EXPECT_PTR_EQ(test, root,
+			    wb_in_ctx(&ctx->wb, bdi_wb_ctx(fixture->bdi, 0)));
 }
 
-static void sync_skips_a_context_that_came_after_it(struct kunit *test)
+#ifdef CONFIG_CGROUP_WRITEBACK
+
+static void no_release(struct percpu_ref *ref)
+{
+}
+
+/* a cgroup writeback as cgwb_create() makes it, but of no cgroup */
+static struct bdi_writeback *new_cgwb(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
-	struct bdi_writeback_ctx *old, *new;
+	struct bdi_writeback *wb = kzalloc_obj(*wb);
+
+	KUNIT_ASSERT_NOT_NULL(test, wb);
+	KUNIT_ASSERT_EQ(test, 0, wb_init(wb, bdi_wb_ctx(fixture->bdi, 0), wb,
+					 GFP_KERNEL));
+	KUNIT_ASSERT_EQ(test, 0, percpu_ref_init(&wb->refcnt, no_release, 0,
+						 GFP_KERNEL));
+	/* its flushers look for limits, of which the root has none */
+	wb->memcg_css = bdi_root_wb(fixture->bdi)->memcg_css;
+	wb->blkcg_css = bdi_root_wb(fixture->bdi)->blkcg_css;
+	return wb;
+}
+
+static void free_cgwb(struct bdi_writeback *wb)
+{
+	cgwb_shutdown_ctx_wbs(wb);
+	cgwb_free_ctx_wbs(wb);
+	rcu_barrier();	/* percpu_ref_kill() goes on until then */
+	percpu_ref_exit(&wb->refcnt);
+	wb_exit(wb);
+	kfree(wb);
+}
+
+static void cgroup_is_in_a_context_from_its_first_inode_on(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct backing_dev_info *bdi = fixture->bdi;
+	struct bdi_writeback *throttle, *wb;
+	struct bdi_writeback_ctx *ctx;
+
+	KUNIT_ASSERT_EQ(test, 0, bdi_register(bdi, "kunit-wb-cgroup"));
+	enable(test, 4);
+	throttle = new_cgwb(test);
+	ctx = fetch(test, 3);
+	KUNIT_EXPECT_NULL(test, throttle_wb(throttle, ctx));
+	KUNIT_EXPECT_NULL(test, throttle_next_wb(throttle, throttle));
+
+	wb = wb_in_ctx(throttle, ctx);
+	KUNIT_ASSERT_NOT_NULL(test, wb);
+	KUNIT_EXPECT_PTR_EQ(test, ctx, wb->ctx);
+	KUNIT_EXPECT_PTR_EQ(test, throttle, wb->throttle);
+	KUNIT_EXPECT_FALSE(test, wb->root);
+	KUNIT_EXPECT_PTR_EQ(test, wb, wb_in_ctx(throttle, ctx));
+	KUNIT_EXPECT_PTR_EQ(test, throttle,
+			    wb_in_ctx(wb, bdi_wb_ctx(bdi, 0)));
+	KUNIT_EXPECT_PTR_EQ(test, wb, throttle_next_wb(throttle, throttle));
+	KUNIT_EXPECT_NULL(test, throttle_next_wb(throttle, wb));
+	wb_stat_mod(wb, WB_DIRTIED, 3);
+	KUNIT_EXPECT_EQ(test, 3, wb_stat_sum(throttle, WB_DIRTIED));
+
+	free_cgwb(throttle);
+	bdi_unregister(bdi);
+}
+
+static void dying_cgroup_keeps_its_contexts(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *throttle, *wb;
+	struct bdi_writeback_ctx *ctx;
+
+	KUNIT_ASSERT_EQ(test, 0, bdi_register(fixture->bdi, "kunit-wb-dying"));
+	enable(test, 4);
+	throttle = new_cgwb(test);
+	ctx = fetch(test, 1);
+	wb = wb_in_ctx(throttle, ctx);
+	KUNIT_ASSERT_NOT_NULL(test, wb);
+
+	percpu_ref_get(&throttle->refcnt);
+	percpu_ref_kill(&throttle->refcnt);
+	KUNIT_EXPECT_TRUE(test, wb_dying(throttle));
+	KUNIT_EXPECT_TRUE(test, wb_dying(wb));
+	KUNIT_EXPECT_PTR_EQ(test, wb, wb_in_ctx(throttle, ctx));
+	KUNIT_EXPECT_PTR_EQ(test, wb, throttle_wb(throttle, ctx));
+	KUNIT_EXPECT_NOT_NULL(test, wb_in_ctx(wb, fetch(test, 2)));
+	percpu_ref_put(&throttle->refcnt);
+
+	free_cgwb(throttle);
+	bdi_unregister(fixture->bdi);
+}
+
+static void cgroup_of_a_device_that_is_gone_stays_in_context_0(struct kunit *test)
+{
+	struct bdi_writeback *throttle;
+	struct bdi_writeback_ctx *ctx;
 
 	enable(test, 2);
-	old = fetch(test, 1);
-	bdi_down_write_wb_switch_rwsem(fixture->bdi);
-	KUNIT_ASSERT_EQ(test, 1, set_nwritebacks(fixture, "8"));
-	new = fetch(test, 5);
-	KUNIT_EXPECT_EQ(test, 0, down_read_trylock(&old->wb_switch_rwsem));
-	bdi_up_write_wb_switch_rwsem(fixture->bdi);
+	throttle = new_cgwb(test);
+	ctx = fetch(test, 1);
+	KUNIT_EXPECT_NULL(test, wb_in_ctx(throttle, ctx));
+	KUNIT_EXPECT_NULL(test, throttle_wb(throttle, ctx));
+	free_cgwb(throttle);
+}
 
-	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(&old->wb_switch_rwsem));
-	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(&new->wb_switch_rwsem));
+#endif	/* CONFIG_CGROUP_WRITEBACK */
+
+struct sync {
+	struct backing_dev_info *bdi;
+	struct completion begun;
+};
+
+static int sync_thread(void *data)
+{
+	struct sync *sync = data;
+
+	down_write(&sync->bdi->wb_switch_rwsem);
+	complete(&sync->begun);
+	while (!kthread_should_stop())
+		cond_resched();
+	up_write(&sync->bdi->wb_switch_rwsem);
+	return 0;
+}
+
+/* Context 5 comes while a sync waits for a flusher that moves an inode. */
+static void sync_covers_a_context_that_comes_meanwhile(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct backing_dev_info *bdi = fixture->bdi;
+	struct sync sync = { .bdi = bdi };
+	struct bdi_writeback_ctx *last, *born;
+	struct task_struct *task;
+
+	init_completion(&sync.begun);
+	enable(test, 3);
+	KUNIT_ASSERT_EQ(test, 1, set_nwritebacks(fixture, "8"));
+	last = fetch(test, 7);
+	KUNIT_ASSERT_EQ(test, 7, last->index);
+	down_read(&bdi->wb_switch_rwsem);
+	task = kthread_run(sync_thread, &sync, "kunit-sync");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	while (!rwsem_is_contended(&bdi->wb_switch_rwsem))
+		cond_resched();
+	born = fetch(test, 5);
+	KUNIT_EXPECT_EQ(test, 5, born->index);
+	up_read(&bdi->wb_switch_rwsem);
+
+	wait_for_completion(&sync.begun);
+	KUNIT_EXPECT_EQ(test, 0, down_read_trylock(&born->bdi->wb_switch_rwsem));
+	kthread_stop(task);
 }
 
 static void bad_nwritebacks_changes_nothing(struct kunit *test)
@@ -265,7 +405,16 @@ static void bandwidth_counts_once_for_all_contexts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 600, wb_bandwidth_share(root));
 }
 
-static void throttle_sees_a_sleeping_flusher(struct kunit *test)
+/* Would the flusher of @wb be woken, @flushed pages after it last was? */
+static bool is_woken(struct bdi_writeback *throttle, struct bdi_writeback *wb,
+		     unsigned long flushed)
+{
+	wb->nr_flushed = wb->woken_nr_flushed + flushed;
+	throttle_wake_flushers(throttle);
+	return wb->woken_nr_flushed == wb->nr_flushed;
+}
+
+static void throttle_wakes_a_sleeping_flusher(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
 	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
@@ -273,11 +422,11 @@ static void throttle_sees_a_sleeping_flusher(struct kunit *test)
 
 	enable(test, 3);
 	last = &bdi_wb_ctx(fixture->bdi, 2)->wb;
-	KUNIT_EXPECT_TRUE(test, throttle_writeback_in_progress(root));
+	KUNIT_EXPECT_FALSE(test, is_woken(root, last, 1));
 	set_bit(WB_has_dirty_io, &last->state);
-	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
+	KUNIT_EXPECT_TRUE(test, is_woken(root, last, 1));
 	set_bit(WB_writeback_running, &last->state);
-	KUNIT_EXPECT_TRUE(test, throttle_writeback_in_progress(root));
+	KUNIT_EXPECT_FALSE(test, is_woken(root, last, 1));
 	last->state = 0;
 }
 
@@ -287,32 +436,43 @@ static void sleeping_flusher_rests_while_another_runs(struct kunit *test)
 	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
 	struct bdi_writeback *last;
 	unsigned long now;
-	bool in_progress;
+	bool woken;
 
 	enable(test, 3);
 	last = &bdi_wb_ctx(fixture->bdi, 2)->wb;
 	set_bit(WB_has_dirty_io, &last->state);
 	last->woken_time_stamp = jiffies;
-	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
+	KUNIT_EXPECT_TRUE(test, is_woken(root, last, 1));
 
 	set_bit(WB_writeback_running, &root->state);
 	do {
 		now = jiffies;
 		last->woken_time_stamp = now;
-		in_progress = throttle_writeback_in_progress(root);
+		woken = is_woken(root, last, 1);
 	} while (time_after(jiffies, now));
-	KUNIT_EXPECT_TRUE(test, in_progress);
+	KUNIT_EXPECT_FALSE(test, woken);
 
-	last->nr_flushed += SZ_1M >> PAGE_SHIFT;
-	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
-	last->nr_flushed = 0;
-
-	last->woken_time_stamp = now - HZ;
-	KUNIT_EXPECT_FALSE(test, throttle_writeback_in_progress(root));
-	throttle_start_background_writeback(root);
-	KUNIT_EXPECT_TRUE(test, time_after_eq(last->woken_time_stamp, now));
+	last->woken_nr_flushed = 0;
+	KUNIT_EXPECT_TRUE(test, is_woken(root, last, SZ_1M >> PAGE_SHIFT));
+	last->woken_time_stamp = jiffies - HZ;
+	KUNIT_EXPECT_TRUE(test, is_woken(root, last, 1));
 	root->state = 0;
 	last->state = 0;
+}
+
+static void dontcache_pages_are_shared_by_those_with_dirty_inodes(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
+
+	enable(test, 4);
+	KUNIT_EXPECT_EQ(test, 100, throttle_share(root, 100));
+	for (int i = 0; i < 3; i++)
+		wb_dirty_io_start(&bdi_wb_ctx(fixture->bdi, i)->wb);
+	KUNIT_EXPECT_EQ(test, 34, throttle_share(root, 100));
+	KUNIT_EXPECT_EQ(test, 0, throttle_share(root, 0));
+	for (int i = 0; i < 3; i++)
+		wb_dirty_io_end(&bdi_wb_ctx(fixture->bdi, i)->wb);
 }
 
 static unsigned int count_wbs(struct backing_dev_info *bdi)
@@ -321,7 +481,7 @@ static unsigned int count_wbs(struct backing_dev_info *bdi)
 	unsigned int count = 0;
 
 	rcu_read_lock();
-	for (wb = bdi_next_wb_rcu(bdi, NULL); wb; wb = bdi_next_wb_rcu(bdi, wb))
+	list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node)
 		count++;
 	rcu_read_unlock();
 	return count;
@@ -356,12 +516,18 @@ static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(contexts_share_the_throttle),
 	KUNIT_CASE(filesystem_that_does_not_ask_has_one_context),
 	KUNIT_CASE(new_number_counts_at_once),
-	KUNIT_CASE(sibling_has_the_same_throttle),
-	KUNIT_CASE(sync_skips_a_context_that_came_after_it),
+	KUNIT_CASE(root_cgroup_is_in_every_context),
+#ifdef CONFIG_CGROUP_WRITEBACK
+	KUNIT_CASE(cgroup_is_in_a_context_from_its_first_inode_on),
+	KUNIT_CASE(dying_cgroup_keeps_its_contexts),
+	KUNIT_CASE(cgroup_of_a_device_that_is_gone_stays_in_context_0),
+#endif
+	KUNIT_CASE(sync_covers_a_context_that_comes_meanwhile),
 	KUNIT_CASE(bad_nwritebacks_changes_nothing),
 	KUNIT_CASE(bandwidth_counts_once_for_all_contexts),
-	KUNIT_CASE(throttle_sees_a_sleeping_flusher),
+	KUNIT_CASE(throttle_wakes_a_sleeping_flusher),
 	KUNIT_CASE(sleeping_flusher_rests_while_another_runs),
+	KUNIT_CASE(dontcache_pages_are_shared_by_those_with_dirty_inodes),
 	KUNIT_CASE(registration_reaches_every_context),
 	{}
 };

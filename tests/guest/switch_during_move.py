@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs in the guest: an inode is switched to another cgroup while it is on its way to another context.
+
+Standard library only. The flusher is held between the two lists, by the test point "moving".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from multiprocessing import Process
+from pathlib import Path
+
+MIB = 1 << 20
+CGROUPS = Path("/sys/fs/cgroup")
+VM = Path("/proc/sys/vm")
+TRACE = Path("/sys/kernel/tracing")
+POINT = Path("/sys/kernel/debug/wb_test_point")
+BDI = Path(os.environ["PWB_BDI"])
+FILE = Path(os.environ["PWB_MNT"]) / "shared"
+ROUNDS = 200
+
+
+def in_group(group: str, action: str) -> None:
+    """Have a process of a cgroup do something, and wait until it is done."""
+    process = Process(target=run_in_group, args=[group, action])
+    process.start()
+    process.join()
+    if process.exitcode:
+        sys.exit(f"{action} in {group} failed")
+
+
+def run_in_group(group: str, action: str) -> None:
+    """Join a cgroup, and do what is to be done there."""
+    (CGROUPS / group / "cgroup.procs").write_text("0")
+    {"create": create, "take over": take_over}[action]()
+
+
+def create() -> None:
+    """Make a file whose inode is in context 1 of two, and dirty it."""
+    for number in range(64):
+        path = FILE.with_name(f"try-{number}")
+        path.write_bytes(bytes(16 * 4096))
+        if path.stat().st_ino % 2:
+            path.rename(FILE)
+            return
+        path.unlink()
+    sys.exit("no inode with an odd number")
+
+
+def take_over() -> None:
+    """Write new pages of the file, until its inode has been switched to this cgroup, and leave some dirty."""
+    with FILE.open("r+b", buffering=0) as file:
+        file.seek(MIB)
+        for _ in range(ROUNDS):
+            file.write(bytes(MIB))
+            os.fdatasync(file.fileno())
+            if "inode_switch_wbs:" in (TRACE / "trace").read_text():
+                file.write(bytes(4096))
+                return
+            time.sleep(0.05)
+    sys.exit("the inode was not switched")
+
+
+def dirty_inodes(group: str) -> int:
+    """Return how many inodes are on the lists of a cgroup's writebacks."""
+    number = (CGROUPS / group).stat().st_ino
+    count = 0
+    for block in (Path("/sys/kernel/debug/bdi") / BDI.name / "wb_stats").read_text().split("\n\n"):
+        values = {name: int(value) for name, value in re.findall(r"(\w+): *(\d+)\b", block)}
+        if values.get("WbCgIno") == number:
+            count += values["b_dirty"] + values["b_io"] + values["b_more_io"]
+    return count
+
+
+def main() -> int:
+    """Hold the flusher between two contexts, switch the cgroup, and say whose list the inode is on."""
+    (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
+    for group in ("first", "second"):
+        (CGROUPS / group).mkdir()
+    os.system(f"mount -t tracefs none {TRACE} 2>/dev/null")
+    (TRACE / "events/writeback/inode_switch_wbs/enable").write_text("1")
+    (VM / "dirty_writeback_centisecs").write_text("0")
+    in_group("first", "create")
+
+    POINT.write_text("moving")
+    (BDI / "nwritebacks").write_text("1")
+    (VM / "dirty_writeback_centisecs").write_text("100")
+    while POINT.read_text() != "moving reached\n":
+        time.sleep(0.05)
+    (VM / "dirty_writeback_centisecs").write_text("0")
+
+    in_group("second", "take over")
+    POINT.write_text("\n")
+    while not (owners := {group: dirty_inodes(group) for group in ("first", "second")})["second"]:
+        if owners["first"]:
+            break
+        time.sleep(0.05)
+    print(owners)
+    return owners != {"first": 0, "second": 1}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What happens when one task gets in between two steps of another: with test points, on a debug kernel.
+
+A test point, kernel/mm/tests/bdi_wb_test_point.c, holds a task at a named place. Nothing depends on time.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.tree.build import Kernel
+from tests.guest.output import output_of
+
+pytestmark = pytest.mark.guest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(params=["debug_kernel", "smp_debug_kernel"])
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    kernel = request.getfixturevalue(request.param)
+    assert isinstance(kernel, Kernel)
+    return kernel
+
+
+def test_cgroup_switch_during_a_move(kernel: Kernel) -> None:
+    # The inode has left context 1 and is not yet in context 0 when it gets another cgroup.
+    command = [sys.executable, str(HERE / "switch_during_move.py")]
+    output_of(kernel, command, fs="xfs", settings={"nwritebacks": "2", "wb_affinity": "ino"})
+
+
+def test_nobody_waits_for_what_runs_alone(kernel: Kernel) -> None:
+    # While a sync has the context for itself, throttled writers wake its other workers again and again. None
+    # may sleep until the sync ends: that takes as long as the device likes, and one may be the rescuer.
+    script = """
+        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        point=/sys/kernel/debug/wb_test_point
+        echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
+        echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
+        echo alone > $point
+        dd if=/dev/zero of=$PWB_MNT/0 bs=64k count=4 2>/dev/null
+        sync -f $PWB_MNT &
+        sync=$!
+        until grep -q reached $point; do sleep 0.1; done
+        echo 1 > $trace/events/writeback/writeback_wake_background/enable
+        for file in $(seq 8); do
+            while dd if=/dev/zero of=$PWB_MNT/$file bs=64k count=32 conv=notrunc; do :; done 2>/dev/null &
+            writers="$writers $!"
+        done
+        until test $(grep -c wake_background: $trace/trace) -gt 20; do
+            if cat /proc/[0-9]*/stat 2>/dev/null | grep '(kworker[^)]*flush[^)]*) D'; then stuck=1; break; fi
+            sleep 0.1
+        done
+        echo > $point
+        kill $writers; wait $sync $writers 2>/dev/null
+        test -z "$stuck"
+    """
+    output_of(kernel, script, fs="ext4", settings={"nwritebacks": "1", "wb_workers": "4"})

@@ -11,7 +11,17 @@ import pytest
 
 from lab.tree.build import Kernel, build
 from lab.tree.source import Source, fetch
+from tests.guest import output
 from tests.madeup import clone, linux_tree
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--machine", choices=("uml", "smp"), default="uml", help="machine of the debug kernel")
+    parser.addoption("--cpus", type=int, default=2, help="its CPUs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    output.cpus = config.getoption("--cpus")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,8 +44,8 @@ def kernel_source() -> Source:
 
 
 @pytest.fixture(scope="session")
-def debug_kernel(kernel_source: Source) -> Kernel:
-    return build("debug", kernel_source)
+def debug_kernel(request: pytest.FixtureRequest, kernel_source: Source) -> Kernel:
+    return build("debug", kernel_source, request.config.getoption("--machine"))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,9 @@ from typing import Any
 from lab.machine import guest
 from lab.tree.build import Kernel
 
+#: CPUs of a guest that asks for no number: the test run's option.
+cpus = 2
+
 
 def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     """Return what a command prints in a guest; a failing one fails the test.
@@ -16,12 +19,13 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     Args:
         kernel: what to boot.
         command: a shell script, or a program and its arguments.
-        settings: those of lab.machine.guest.run(); the guest has ten minutes if nothing else is said, for
-            an emulated one with all checks boots slowly on a busy host.
+        settings: those of lab.machine.guest.run(); if nothing else is said the guest has as many CPUs as the
+            test run was asked for, and ten minutes, for an emulated one with all checks boots slowly on a
+            busy host.
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command
-    options = {"machine": kernel.machine, "clock": "host", "timeout_s": 600, **settings}
+    options = {"machine": kernel.machine, "clock": "host", "cpus": cpus, "timeout_s": 600, **settings}
     result = guest.run(kernel.path, program, stream=output, **options)
     assert result.status == 0, output.getvalue()
     return output.getvalue()

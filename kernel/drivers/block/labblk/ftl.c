@@ -13,8 +13,8 @@
  * - Collection is greedy: of all full units the one with the fewest valid pages,
  *   and of several the one that has had them the longest.
  * - There are as many units as the host's pages and the over-provisioning need,
- *   and a few to work with. One that is open is one of them, so streams in use take
- *   part of the over-provisioning, and idle ones nothing.
+ *   and the one that collection keeps free. An open one is one of them, so streams
+ *   in use take part of the over-provisioning, and idle ones nothing.
  */
 
 #include <linux/cleanup.h>
@@ -29,6 +29,15 @@
 #define NOWHERE	U32_MAX
 #define CLOSED	U32_MAX
 
+/* Collection keeps one unit erased, which is never of use to the host. */
+#define RESERVE	1
+
+/* kvmalloc() gives no more at once. */
+static bool labblk_fits(u64 count, size_t size)
+{
+	return count <= div_u64(INT_MAX, size);
+}
+
 /**
  * labblk_ftl_init - make a device of flash, erased
  * @ftl: to initialise
@@ -38,7 +47,8 @@
  *	those that it does, at least 1
  * @max_streams: greatest stream
  *
- * Return: 0, -EFBIG if there are more pages than can be counted, or -ENOMEM.
+ * Return: 0, -EFBIG if there are more pages or units than a table can hold, or
+ * -ENOMEM.
  */
 int labblk_ftl_init(struct labblk_ftl *ftl, u64 nr_pages, u32 unit_pages,
 		    u32 op_percent, u32 max_streams)
@@ -46,10 +56,11 @@ int labblk_ftl_init(struct labblk_ftl *ftl, u64 nr_pages, u32 unit_pages,
 	u64 all_pages = nr_pages + div_u64(nr_pages * op_percent, 100);
 	u32 nr_open = max_streams + 2;
 	/* However many are open, some full one has garbage: see labblk_collect(). */
-	u64 nr_units = max(div_u64(all_pages, unit_pages) + 4,
+	u64 nr_units = max(div_u64(all_pages + unit_pages - 1, unit_pages) + RESERVE,
 			   div_u64(nr_pages, unit_pages) + 1 + nr_open);
 
-	if (nr_units * unit_pages >= NOWHERE)
+	if (!labblk_fits(nr_units * unit_pages, sizeof(*ftl->what)) ||
+	    !labblk_fits(nr_units, sizeof(*ftl->units)))
 		return -EFBIG;
 
 	*ftl = (struct labblk_ftl) {
@@ -178,7 +189,7 @@ static void labblk_collect(struct labblk_ftl *ftl)
  */
 static void labblk_make_room(struct labblk_ftl *ftl)
 {
-	while (ftl->nr_free < 2)
+	while (ftl->nr_free < RESERVE + 1)
 		labblk_collect(ftl);
 }
 

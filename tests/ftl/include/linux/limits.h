@@ -1,1 +1,2 @@
+#include <limits.h>
 #include_next <linux/limits.h>

@@ -245,6 +245,24 @@ static void too_many_pages_are_refused(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, -EFBIG,
 			labblk_ftl_init(&ftl, U32_MAX, UNIT_PAGES, 7, 0));
+	/* a table of 4 TiB in pages, and one of units that are hardly larger */
+	KUNIT_EXPECT_EQ(test, -EFBIG,
+			labblk_ftl_init(&ftl, 1 << 30, UNIT_PAGES, 7, 0));
+	KUNIT_EXPECT_EQ(test, -EFBIG,
+			labblk_ftl_init(&ftl, 1 << 28, 1, 7, 0));
+}
+
+/* one more than the pages need, whatever the number of units */
+static void over_provisioning_is_what_was_asked_for(struct kunit *test)
+{
+	static const u32 units[] = { 50, 100, 200, 1000 };
+
+	for (int i = 0; i < ARRAY_SIZE(units); i++) {
+		struct labblk_ftl *ftl = new_ftl(test, units[i] * UNIT_PAGES, 0);
+
+		KUNIT_EXPECT_EQ(test, ftl->nr_units,
+				units[i] + units[i] * OP_PERCENT / 100 + 1);
+	}
 }
 
 static struct kunit_case labblk_ftl_test_cases[] = {
@@ -258,6 +276,7 @@ static struct kunit_case labblk_ftl_test_cases[] = {
 	KUNIT_CASE_SLOW(streams_in_use_take_over_provisioning),
 	KUNIT_CASE(smallest_devices_work),
 	KUNIT_CASE(too_many_pages_are_refused),
+	KUNIT_CASE(over_provisioning_is_what_was_asked_for),
 	{}
 };
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import fcntl
 import re
+import runpy
+import sys
 from collections import Counter
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -65,6 +68,67 @@ def test_nothing_names_a_field_that_moved_into_the_contexts(either: Woven) -> No
         for found in MOVED.findall(COMMENT.sub("", path.read_text(errors="replace")))
     ]
     assert leftovers == []
+
+
+def element(**fields: object) -> SimpleNamespace:
+    """Make up an object of the kernel, as drgn shows it: by its address, and by the values of its members."""
+    made = SimpleNamespace(**fields)
+    made.address_of_ = lambda: made
+    return made
+
+
+def number(value: int) -> SimpleNamespace:
+    return SimpleNamespace(value_=lambda: value)
+
+
+def made_up_bdi() -> SimpleNamespace:
+    """Make up a bdi with contexts 0 and 2, each with a writeback of the root and one of cgroup 7."""
+    bdi = element(dev_name=SimpleNamespace(string_=lambda: b"8:0"))
+    cgroup = element(cgroup=element(kn=element(id=number(7))))
+
+    def writeback(ctx: SimpleNamespace, throttle: SimpleNamespace | None, flushed: int) -> SimpleNamespace:
+        # Whatever is not the throttle's is rubbish.
+        pages = [SimpleNamespace(count=n if throttle is None else 999) for n in (1, 2, 3, 4)]
+        made = element(bdi=bdi, ctx=ctx, stat=pages, memcg_css=cgroup, nr_flushed=flushed)
+        made.avg_write_bandwidth = 5 if throttle is None else 999
+        made.throttle = throttle or made
+        return made
+
+    first, third = element(index=number(0)), element(index=number(2))
+    first.wb = writeback(first, None, 10)
+    third.wb = writeback(third, first.wb, 20)
+    of_cgroup = writeback(first, None, 30)
+    bdi.wb_list = element(entries=[first.wb, of_cgroup, third.wb, writeback(third, of_cgroup, 40)])
+    return bdi
+
+
+def test_monitor_shows_contexts(
+    either: Woven, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bdi = made_up_bdi()
+    names = ("WB_RECLAIMABLE", "WB_WRITEBACK", "WB_DIRTIED", "WB_WRITTEN", "NR_WB_STAT_ITEMS")
+    program: dict[str, object] = {name: value for value, name in enumerate(names)}
+    program |= {"PAGE_SHIFT": 12, "bdi_list": element(entries=[bdi])}
+    helpers = ModuleType("drgn.helpers.linux.list")
+    helpers.list_for_each_entry = lambda _, head, __: head.entries  # type: ignore[attr-defined]
+    modules = {"drgn.helpers.linux.list": helpers}
+    for name in ("drgn", "drgn.helpers", "drgn.helpers.linux"):
+        modules[name] = ModuleType(name)
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(sys, "argv", ["wb_monitor.py", "--cgroup", "--interval", "0"])
+    script = either.path / "tools" / "writeback" / "wb_monitor.py"
+    runpy.run_path(str(script), init_globals={"prog": program}, run_name="__main__")
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    # writeback, reclaimable, dirtied, written, bandwidth, flushed; pages of 4 KiB
+    counted = ["8", "4", "12", "16", "20"]
+    assert rows[1:] == [
+        ["8:0_1", *counted, "40"],
+        ["8:0_7", *counted, "120"],
+        ["8:0_1.2", "0", "0", "0", "0", "0", "80"],
+        ["8:0_7.2", "0", "0", "0", "0", "0", "160"],
+        ["8:0", "16", "8", "24", "32", "40", "400"],
+    ]
 
 
 def test_older_kernel_gets_the_same_change(woven: Woven, woven_on_7_2: Woven) -> None:

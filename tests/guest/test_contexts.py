@@ -222,6 +222,22 @@ def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
     assert clean_kib == 0
 
 
+def test_statistics_of_cgroups_name_the_context(debug_kernel: Kernel) -> None:
+    # Eight files by turns: a group has a writeback in each of four contexts.
+    script = """
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control
+        mkdir group
+        (echo 0 > group/cgroup.procs
+         for i in $(seq 8); do dd if=/dev/zero of=$PWB_MNT/$i bs=64k count=4 2>/dev/null; done)
+        stat -c %i group
+        grep -A 1 WbCgIno /sys/kernel/debug/bdi/$(basename $PWB_BDI)/wb_stats
+    """
+    group, *lines = run(debug_kernel, script, fs="ext4", contexts=4, affinity="rotor").splitlines()
+    blocks = re.findall(r"WbCgIno: +(\d+)\nWbContext: +(\d+)", "\n".join(lines))
+    assert sorted(context for ino, context in blocks if ino == group) == ["0", "1", "2", "3"]
+
+
 @pytest.mark.parametrize("fs", FILESYSTEMS)
 def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
     # Groups come, write through all contexts, are killed and removed; a writeback that outlives its group

@@ -36,6 +36,14 @@ static int set_write_stream(struct file *filp, unsigned int stream)
 	return 0;
 }
 
+/* The maximum may have been lowered since the stream was set, and be raised again. */
+static unsigned int get_write_stream(struct inode *inode)
+{
+	unsigned int stream = READ_ONCE(inode->i_write_stream);
+
+	return stream <= max_write_streams(inode) ? stream : 0;
+}
+
 /**
  * ioctl_write_stream - FS_IOC_WRITE_STREAM of a regular file
  * @filp: the file, open for writing if the stream is to be set
@@ -67,7 +75,7 @@ int ioctl_write_stream(struct file *filp, void __user *argp)
 		arg.max_streams = max_write_streams(inode);
 		break;
 	case FS_WRITE_STREAM_OP_GET:
-		arg.stream_id = READ_ONCE(inode->i_write_stream);
+		arg.stream_id = get_write_stream(inode);
 		break;
 	case FS_WRITE_STREAM_OP_SET:
 		return set_write_stream(filp, arg.stream_id);

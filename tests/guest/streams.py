@@ -32,6 +32,7 @@ from guest.load import SET_STREAM, WRITE_STREAM
 BLOCK = 4096
 FILE_BYTES = 1 << 20
 SCATTERED_BYTES = 1 << 20
+BEYOND = 200
 TRACING = Path("/sys/kernel/tracing")
 QUEUED = re.compile(r"block_bio_queue: \S+ W\S* \d+ \+ (\d+) \[.*\] stream (\d+)$", re.MULTILINE)
 
@@ -132,6 +133,22 @@ def named(stream: int) -> None:
     os.fsync(fd)
 
 
+def beyond(stream: int) -> None:
+    """Write by io_uring, which names a stream that the device does not have."""
+    fd = opened("beyond", stream, direct=True)
+    for offset in range(0, FILE_BYTES, BLOCK):
+        assert uring_write(fd, block_of(9), offset, BEYOND) == BLOCK
+    os.fsync(fd)
+
+
+def cached(stream: int) -> None:
+    """Write to the page cache by io_uring, which names streams that the device has and has not."""
+    fd = opened("cached", stream)
+    for offset in range(0, FILE_BYTES, BLOCK):
+        assert uring_write(fd, block_of(10), offset, 1 if offset % (2 * BLOCK) else BEYOND) == BLOCK
+    os.fsync(fd)
+
+
 def changed(stream: int) -> None:
     """Write by write(), with the stream for the second half only; both are dirty when it is set."""
     fd = opened("changed", 0)
@@ -146,7 +163,7 @@ def changed(stream: int) -> None:
     os.fsync(fd)
 
 
-WAYS = (buffered, direct, mapped, uring, named, changed)
+WAYS = (buffered, direct, mapped, uring, named, changed, beyond, cached)
 
 
 def bios(wanted: list[str]) -> dict[str, dict[str, int]]:

@@ -70,16 +70,9 @@ unsigned int xfs_max_write_streams(struct inode *inode)
 	return READ_ONCE(ip->i_mount->m_write_streams.software);
 }
 
-/**
- * xfs_is_device_write_stream - can a write name a stream of the device?
- * @ip: the file that is written
- * @stream: the stream, 0 for none
- *
- * Return: %true if the device below the file has it, and is to hear of it.
- */
-bool xfs_is_device_write_stream(struct xfs_inode *ip, u8 stream)
+static u8 xfs_stream_of_device(struct xfs_inode *ip, u8 stream)
 {
-	return !stream || stream <= xfs_hardware_streams(ip);
+	return stream <= xfs_hardware_streams(ip) ? stream : 0;
 }
 
 /**
@@ -90,9 +83,21 @@ bool xfs_is_device_write_stream(struct xfs_inode *ip, u8 stream)
  */
 u8 xfs_device_write_stream(struct xfs_inode *ip)
 {
-	u8	stream = READ_ONCE(VFS_I(ip)->i_write_stream);
+	return xfs_stream_of_device(ip, READ_ONCE(VFS_I(ip)->i_write_stream));
+}
 
-	return xfs_is_device_write_stream(ip, stream) ? stream : 0;
+/**
+ * xfs_limit_write_stream - forget a stream in a write that the device lacks
+ * @iocb: a direct write
+ *
+ * What names such a stream, or one of a device that is not to hear of them, is
+ * written as if it named none, as buffered writes are.
+ */
+void xfs_limit_write_stream(struct kiocb *iocb)
+{
+	iocb->ki_write_stream =
+		xfs_stream_of_device(XFS_I(file_inode(iocb->ki_filp)),
+				     iocb->ki_write_stream);
 }
 
 /* Inodes follow each other, in one AG as well as from directory to directory. */

@@ -3,6 +3,7 @@
 #define __XFS_WRITE_STREAM_H__
 
 struct inode;
+struct kiocb;
 struct xfs_alloc_arg;
 struct xfs_bmalloca;
 struct xfs_inode;
@@ -31,7 +32,7 @@ struct xfs_write_streams {
 
 unsigned int xfs_max_write_streams(struct inode *inode);
 u8 xfs_device_write_stream(struct xfs_inode *ip);
-bool xfs_is_device_write_stream(struct xfs_inode *ip, u8 stream);
+void xfs_limit_write_stream(struct kiocb *iocb);
 xfs_fsblock_t xfs_write_stream_target(struct xfs_bmalloca *ap);
 int xfs_write_stream_alloc(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
 			   int stripe_align);

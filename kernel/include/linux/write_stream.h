@@ -22,8 +22,8 @@ int ioctl_write_stream(struct file *filp, void __user *argp);
  * @iocb: the write; io_uring can name a stream in it
  * @mapped: the stream that the filesystem wants for the file
  *
- * A filesystem with streams has checked the one in @iocb against what the device
- * has. One without never looked at it, so it is ignored.
+ * A filesystem with streams has taken the one in @iocb out if the device lacks
+ * it. One without never looked at it, so it is ignored.
  *
  * Return: a stream, 0 for none.
  */

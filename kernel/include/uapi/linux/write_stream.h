@@ -17,7 +17,8 @@
 /**
  * struct fs_write_stream - argument of FS_IOC_WRITE_STREAM
  * @op_flags: what to do, an FS_WRITE_STREAM_OP_*
- * @stream_id: in (SET) or out (GET), the stream of the file; 0 is none
+ * @stream_id: in (SET) or out (GET), the stream of the file; 0 is none. GET says
+ *	what is in effect: 0 while the maximum is below what was set
  * @max_streams: out (GET_MAX), the greatest stream that the file can be given;
  *	at most 255, and 0 where there are no streams now
  * @__reserved: must be 0

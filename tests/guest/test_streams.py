@@ -21,6 +21,13 @@ pytestmark = pytest.mark.guest
 PROGRAM = f"env PYTHONPATH={REPO} {sys.executable} -m tests.guest.streams"
 PREPARE = "set -eu; streams=/sys/fs/xfs/$(basename $PWB_DEV)/write_streams"
 AGS = 8
+# Where inode32 matters: files of the guest's memory that are large enough are mostly holes.
+LARGE_IMAGE = f"""
+    truncate -s 3T /tmp/image
+    mkfs.xfs -q -i maxpct=50 -d agcount={AGS} -l size=64m /tmp/image
+    loop=$(losetup -f --show /tmp/image)
+    mkdir /tmp/m; mount -o inode32 $loop /tmp/m; cd /tmp/m
+"""
 
 
 def run(kernel: Kernel, script: str, **more: Any) -> list[str]:
@@ -49,6 +56,9 @@ def test_every_bio_names_its_stream(debug_kernel: Kernel) -> None:
         "uring": {"4": 2048},
         "named": {"5": 2048},
         "changed": {"6": 1024},
+        # What the device does not have, or comes by way of the page cache, counts for nothing.
+        "beyond": {"7": 2048},
+        "cached": {"8": 2048},
     }
     assert without == {way: {} for way in shown}
 
@@ -56,9 +66,6 @@ def test_every_bio_names_its_stream(debug_kernel: Kernel) -> None:
 def test_no_write_fails_for_the_stream_that_it_names(debug_kernel: Kernel) -> None:
     script = f"""
         for stream in 0 1 8 9 255; do {PROGRAM} uring file $stream; done
-        # What the device does not have, or comes by way of the page cache, counts for nothing.
-        "beyond": {"7": 2048},
-        "cached": {"8": 2048},
         echo 0 > $streams/hardware
         for stream in 0 1; do {PROGRAM} uring file $stream; done
     """
@@ -105,6 +112,19 @@ def test_a_stream_has_its_own_ags(debug_kernel: Kernel) -> None:
     assert [used(line) for line in turns] == [{0}, {7}, {0}, {7}]
     assert named == "0"
     assert [used(line) for line in (one, two, three, four)] == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
+
+
+def test_no_stream_takes_what_inode32_keeps(debug_kernel: Kernel) -> None:
+    # Inode numbers of the first four AGs have 32 bits, and half of the device is kept for inodes.
+    script = f"""
+        {LARGE_IMAGE}
+        echo 4 > /sys/fs/xfs/$(basename $loop)/write_streams/software
+        for stream in 1 2 3 4; do
+            {PROGRAM} scatter $stream $stream.0 $stream.1 $stream.2 $stream.3
+        done
+        cd /; umount /tmp/m
+    """
+    assert [used(line) for line in run(debug_kernel, script, fs="none", mkfs=[])] == [{4}, {5}, {6}, {7}]
 
 
 def test_files_without_a_stream_have_a_window(debug_kernel: Kernel) -> None:

@@ -83,6 +83,17 @@ void xfs_ag_set_of_stream(struct xfs_ag_set *set, u32 agcount, u32 mounted,
 }
 
 /**
+ * xfs_ag_set_shift - leave the first AGs of the filesystem to others
+ * @set: AGs of a stream, counted without those
+ * @by: how many they are
+ */
+void xfs_ag_set_shift(struct xfs_ag_set *set, u32 by)
+{
+	set->first += by;
+	set->dealt += by;
+}
+
+/**
  * xfs_ag_set_nth - one of the AGs of a stream
  * @set: its AGs
  * @n: which, less than @set->nr

@@ -24,6 +24,7 @@ struct xfs_ag_set {
 u32 xfs_ag_set_generic(u32 agcount, u32 home, u32 size, u32 key);
 void xfs_ag_set_of_stream(struct xfs_ag_set *set, u32 agcount, u32 mounted,
 			  u32 nr_streams, u32 stream);
+void xfs_ag_set_shift(struct xfs_ag_set *set, u32 by);
 u32 xfs_ag_set_nth(const struct xfs_ag_set *set, u32 n);
 bool xfs_ag_set_has(const struct xfs_ag_set *set, u32 agno);
 

@@ -14,7 +14,8 @@
  * ordinary search takes over, so a stream never runs out of space first.
  *
  * Realtime files have no AGs, and files with a filestream have the AG of their
- * directory; for both only hardware streams are left.
+ * directory; for both only hardware streams are left. The AGs that inode32 keeps
+ * for inodes belong to no stream.
  */
 #include "xfs_platform.h"
 #include "xfs_fs.h"
@@ -106,22 +107,47 @@ static u32 xfs_ag_set_key(struct xfs_inode *ip)
 	return XFS_INODE_TO_AGNO(ip) + XFS_INODE_TO_AGINO(ip);
 }
 
+/* How many AGs inode32 keeps for inodes: the first ones. Where all are, none is. */
+static xfs_agnumber_t xfs_kept_ags(struct xfs_mount *mp)
+{
+	xfs_agnumber_t		agcount = mp->m_sb.sb_agcount;
+
+	if (likely(!xfs_is_inode32(mp)))
+		return 0;
+
+	for (xfs_agnumber_t agno = 0; agno < agcount; agno++) {
+		struct xfs_perag	*pag = xfs_perag_get(mp, agno);
+		bool			kept = pag && xfs_perag_prefers_metadata(pag);
+
+		if (pag)
+			xfs_perag_put(pag);
+		if (!kept)
+			return agno;
+	}
+	return 0;
+}
+
 /* The AGs of a file with a stream. */
 static bool xfs_stream_ag_set(struct xfs_inode *ip, struct xfs_ag_set *set)
 {
 	struct xfs_mount	*mp = ip->i_mount;
 	u8			stream = READ_ONCE(VFS_I(ip)->i_write_stream);
-	unsigned int		max;
+	unsigned int		nr_streams;
+	xfs_agnumber_t		kept, mounted;
 
 	if (likely(!stream) || !xfs_has_stream_ags(ip))
 		return false;
 	/* The maximum may have been lowered since the stream was set. */
-	max = xfs_max_write_streams(VFS_I(ip));
-	if (stream > max)
+	nr_streams = xfs_max_write_streams(VFS_I(ip));
+	if (stream > nr_streams)
 		return false;
 
-	xfs_ag_set_of_stream(set, mp->m_sb.sb_agcount,
-			     mp->m_write_streams.agcount, max, stream);
+	kept = xfs_kept_ags(mp);
+	/* a filesystem that has grown since may keep more than it had */
+	mounted = max(mp->m_write_streams.agcount, kept);
+	xfs_ag_set_of_stream(set, mp->m_sb.sb_agcount - kept, mounted - kept,
+			     nr_streams, stream);
+	xfs_ag_set_shift(set, kept);
 	return true;
 }
 

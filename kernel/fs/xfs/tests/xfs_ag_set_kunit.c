@@ -201,6 +201,30 @@ static void other_ags_are_not_in_the_set(struct kunit *test)
 	}
 }
 
+/* AGs that are left to others are nobody's, and the rest is shared as before */
+static void shifted_sets_leave_the_first_ags_out(struct kunit *test)
+{
+	struct geometry geometry = first_geometry;
+	const u32 by = 3;
+
+	while (next_geometry(&geometry)) {
+		struct xfs_ag_set set, shifted;
+
+		xfs_ag_set_of_stream(&set, geometry.agcount, geometry.mounted,
+				     geometry.nr_streams, geometry.nr_streams);
+		shifted = set;
+		xfs_ag_set_shift(&shifted, by);
+		for (u32 n = 0; n < set.nr; n++)
+			KUNIT_EXPECT_EQ(test, xfs_ag_set_nth(&set, n) + by,
+					xfs_ag_set_nth(&shifted, n));
+		for (u32 agno = 0; agno < by; agno++)
+			KUNIT_EXPECT_FALSE(test, xfs_ag_set_has(&shifted, agno));
+		for (u32 agno = 0; agno < geometry.agcount; agno++)
+			KUNIT_EXPECT_EQ(test, xfs_ag_set_has(&set, agno),
+					xfs_ag_set_has(&shifted, agno + by));
+	}
+}
+
 static void large_numbers_do_not_overflow(struct kunit *test)
 {
 	struct xfs_ag_set set;
@@ -266,6 +290,7 @@ static struct kunit_case xfs_ag_set_test_cases[] = {
 	KUNIT_CASE(parts_lie_together),
 	KUNIT_CASE(too_few_ags_take_turns),
 	KUNIT_CASE(other_ags_are_not_in_the_set),
+	KUNIT_CASE(shifted_sets_leave_the_first_ags_out),
 	KUNIT_CASE(large_numbers_do_not_overflow),
 	KUNIT_CASE(window_begins_at_home),
 	KUNIT_CASE(windows_are_balanced),

@@ -8,6 +8,7 @@ After ``python -m tests.guest.streams``:
 ``fill FILE STREAM``: write until the filesystem is full; prints the MiB that fitted.
 ``ags FILE...``: for each file its AGs and how many blocks of 4 KiB are in each, as JSON.
 ``scatter STREAM FILE...``: a process for each file fills every other block of it; then JSON as above.
+``dirty STREAM FILE...``: make each file and leave a page of it dirty.
 Standard library only.
 """
 
@@ -219,6 +220,16 @@ def scatter(stream: int, paths: list[str]) -> dict[str, dict[str, int]]:
     return ags(paths)
 
 
+def dirty(stream: int, paths: list[str]) -> None:
+    """Make files, each with its stream before its first page, and write nothing back."""
+    for path in paths:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT)
+        if stream:
+            set_stream(fd, stream)
+        os.pwrite(fd, bytes(BLOCK), 0)
+        os.close(fd)
+
+
 def fill(path: str, stream: int) -> int:
     """Write until there is no space; return the MiB that fitted."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -244,6 +255,8 @@ def main(mode: str, *arguments: str) -> None:
         print(json.dumps(ags(list(arguments))))
     elif mode == "scatter":
         print(json.dumps(scatter(int(arguments[0]), list(arguments[1:]))))
+    elif mode == "dirty":
+        dirty(int(arguments[0]), list(arguments[1:]))
     elif mode == "fill":
         print(fill(arguments[0], int(arguments[1])))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import json
 import re
 import sys
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from lab.tree.build import Kernel
+from tests.guest.output import output_of
 from tests.guest.test_contexts import run
+from tests.guest.test_streams import LARGE_IMAGE, PROGRAM
 
 pytestmark = pytest.mark.guest
 
@@ -69,6 +72,82 @@ def test_xfs_binds_an_allocation_group(debug_kernel: Kernel) -> None:
     dirty = numbers(run(debug_kernel, script, fs="xfs", contexts=8))
     assert len(dirty) == 4
     assert min(dirty) >= 3
+
+
+def test_xfs_goes_by_the_groups_of_streams(debug_kernel: Kernel) -> None:
+    # All inodes are in the group of their directory; each of four streams has another group.
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        echo 4 > /sys/fs/xfs/$(basename $PWB_DEV)/write_streams/software
+        for stream in 1 2 3 4; do {PROGRAM} dirty $stream $stream.1 $stream.2 $stream.3; done
+        {DIRTY}
+    """
+    dirty = numbers(run(debug_kernel, script, fs="xfs", contexts=4))
+    assert len(dirty) == 4
+    assert min(dirty) >= 3
+
+
+def test_xfs_goes_by_the_generic_set(debug_kernel: Kernel) -> None:
+    # Inode numbers follow each other.
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        echo 4 > /sys/fs/xfs/$(basename $PWB_DEV)/write_streams/generic_ags
+        {PROGRAM} dirty 0 $(seq 8)
+        {DIRTY}
+    """
+    dirty = numbers(run(debug_kernel, script, fs="xfs", contexts=4))
+    assert len(dirty) == 4
+    assert min(dirty) >= 2
+
+
+def test_xfs_with_inode32_goes_by_number(debug_kernel: Kernel) -> None:
+    # The inodes are in one group, and their blocks will be in all of the others.
+    script = f"""
+        set -eu
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        {LARGE_IMAGE}
+        PWB_BDI=/sys/class/bdi/$(cat /sys/class/block/$(basename $loop)/dev)
+        echo 4 > $PWB_BDI/nwritebacks
+        {PROGRAM} dirty 0 $(seq 8)
+        {DIRTY}
+        cd /; umount /tmp/m
+    """
+    dirty = numbers(run(debug_kernel, script, fs="none"))
+    assert len(dirty) == 4
+    assert min(dirty) >= 2
+
+
+def test_xfs_follows_a_filestream(debug_kernel: Kernel) -> None:
+    # The first and the last directory are in the same group, which can have the files of one of them only.
+    # Once the file has a block, it goes to the context of that, and is not written before.
+    script = f"""
+        trace=/sys/kernel/tracing
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        echo 24000 > /proc/sys/fs/xfs/filestream_centisecs
+        mkdir 1 2 3 4 5
+        for i in 1 5; do
+            dd if=/dev/zero of=$i/file bs=4k count=1 2>/dev/null
+            sync
+        done
+        {PROGRAM} ags 5/file
+        echo counter > $trace/trace_clock
+        for event in writeback_ctx/wb_ctx_switch writeback/writeback_single_inode_start; do
+            echo 1 > $trace/events/$event/enable
+        done
+        dd if=/dev/zero of=5/file bs=1M seek=1 count=8 conv=notrunc 2>/dev/null
+        echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
+        until test $(awk '/^nr_dirty / {{print $2}}' /proc/vmstat) -lt 2048; do
+            dd if=/dev/zero of=5/file bs=4k seek=256 count=1 conv=notrunc 2>/dev/null
+        done
+        ino=$(stat -c %i 5/file)
+        grep -m 1 -o "wb_ctx_switch:.* ino=$ino .*\\|writeback_single_inode_start:.* ino=$ino " $trace/trace
+    """
+    settings = {"nwritebacks": "4"}
+    placed, event = output_of(
+        debug_kernel, script, settings=settings, mkfs=["-d", "agcount=4"], mount_options="filestreams"
+    ).splitlines()
+    [group] = json.loads(placed)["5/file"]
+    assert re.search(rf"wb_ctx_switch:.* new_ctx={group}$", event)
 
 
 def test_ext4_binds_a_flex_group(debug_kernel: Kernel) -> None:

@@ -161,6 +161,41 @@ static xfs_fsblock_t xfs_target_in_ag(struct xfs_inode *ip,
 }
 
 /**
+ * xfs_write_stream_agno - the AG that the stream of a file tries first
+ * @ip: a file of the data device
+ *
+ * Context: Any, spinlocks may be held.
+ *
+ * Return: an AG, %NULLAGNUMBER if no stream places the file.
+ */
+xfs_agnumber_t xfs_write_stream_agno(struct xfs_inode *ip)
+{
+	struct xfs_ag_set	set;
+
+	if (!xfs_stream_ag_set(ip, &set))
+		return NULLAGNUMBER;
+
+	return xfs_ag_set_nth(&set, xfs_ag_set_key(ip) % set.nr);
+}
+
+/**
+ * xfs_generic_agno - the AG that the search for a file without a stream begins in
+ * @ip: a file of the data device, without blocks next to the request
+ *
+ * Context: Any, spinlocks may be held.
+ *
+ * Return: an AG.
+ */
+xfs_agnumber_t xfs_generic_agno(struct xfs_inode *ip)
+{
+	struct xfs_mount	*mp = ip->i_mount;
+
+	return xfs_ag_set_generic(mp->m_sb.sb_agcount, XFS_INODE_TO_AGNO(ip),
+				  READ_ONCE(mp->m_write_streams.generic_ags),
+				  XFS_INODE_TO_AGINO(ip));
+}
+
+/**
  * xfs_write_stream_target - where the search for blocks begins
  * @ap: request of a file or a directory without blocks next to it
  *
@@ -169,20 +204,14 @@ static xfs_fsblock_t xfs_target_in_ag(struct xfs_inode *ip,
 xfs_fsblock_t xfs_write_stream_target(struct xfs_bmalloca *ap)
 {
 	struct xfs_inode	*ip = ap->ip;
-	struct xfs_mount	*mp = ip->i_mount;
 	xfs_agnumber_t		agno = XFS_INODE_TO_AGNO(ip);
-	unsigned int		size;
-	struct xfs_ag_set	set;
 
-	if (!(ap->datatype & XFS_ALLOC_USERDATA))
-		return xfs_target_in_ag(ip, agno);
-	if (xfs_stream_ag_set(ip, &set))
-		return xfs_target_in_ag(ip, xfs_ag_set_nth(&set,
-					xfs_ag_set_key(ip) % set.nr));
-
-	size = READ_ONCE(mp->m_write_streams.generic_ags);
-	return xfs_target_in_ag(ip, xfs_ag_set_generic(mp->m_sb.sb_agcount,
-				agno, size, XFS_INODE_TO_AGINO(ip)));
+	if (ap->datatype & XFS_ALLOC_USERDATA) {
+		agno = xfs_write_stream_agno(ip);
+		if (agno == NULLAGNUMBER)
+			agno = xfs_generic_agno(ip);
+	}
+	return xfs_target_in_ag(ip, agno);
 }
 
 /*

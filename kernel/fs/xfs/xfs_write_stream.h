@@ -33,6 +33,8 @@ struct xfs_write_streams {
 unsigned int xfs_max_write_streams(struct inode *inode);
 u8 xfs_device_write_stream(struct xfs_inode *ip);
 void xfs_limit_write_stream(struct kiocb *iocb);
+xfs_agnumber_t xfs_write_stream_agno(struct xfs_inode *ip);
+xfs_agnumber_t xfs_generic_agno(struct xfs_inode *ip);
 xfs_fsblock_t xfs_write_stream_target(struct xfs_bmalloca *ap);
 int xfs_write_stream_alloc(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
 			   int stripe_align);

@@ -17,16 +17,21 @@
 #include <linux/sched.h>
 #include <linux/xarray.h>
 
-/* AGs that a hint can tell apart; further ones share these slots */
-#define XFS_AGWB_SLOTS		64
+/* workers; beyond as many AGs, several share one */
+#define XFS_AGWB_SLOTS		64U
 
-#define XFS_AGWB_HINT_BITS	8
-#define XFS_AGWB_HINT_DELALLOC	BIT(7)
-#define XFS_AGWB_HINT_VALID	BIT(6)
-#define XFS_AGWB_HINT_SLOT	(XFS_AGWB_SLOTS - 1)
+#define XFS_AGWB_HINT_BITS	15
+#define XFS_AGWB_HINT_MASK	(BIT(XFS_AGWB_HINT_BITS) - 1)
+#define XFS_AGWB_HINT_DELALLOC	BIT(14)
+#define XFS_AGWB_HINT_VALID	BIT(13)
+#define XFS_AGWB_HINT_AGNO	(BIT(13) - 1)
+
+/* AGs that a hint can name */
+#define XFS_AGWB_HINT_AGS	(XFS_AGWB_HINT_AGNO + 1)
 
 /* a value entry of an xarray has one bit less than a long */
-#define XFS_AGWB_HINTS_PER_ENTRY	(BITS_PER_LONG / XFS_AGWB_HINT_BITS / 2)
+#define XFS_AGWB_HINTS_PER_ENTRY	((BITS_PER_LONG - 1) / \
+					 XFS_AGWB_HINT_BITS)
 
 /* entries or folios that are looked at before others may run */
 #define XFS_AGWB_LOOK_BATCH	1024
@@ -47,15 +52,26 @@ static inline unsigned int xfs_agwb_slot(unsigned int agno)
 
 /**
  * xfs_agwb_make_hint - where a folio will probably be written to
- * @agno: number of the AG
+ * @agno: number of the AG, below %XFS_AGWB_HINT_AGS
  * @delalloc: there are no blocks for it yet
  *
  * Return: a hint, never 0, which stands for none.
  */
-static inline u8 xfs_agwb_make_hint(unsigned int agno, bool delalloc)
+static inline u16 xfs_agwb_make_hint(unsigned int agno, bool delalloc)
 {
-	return XFS_AGWB_HINT_VALID | xfs_agwb_slot(agno) |
+	return XFS_AGWB_HINT_VALID | agno |
 	       (delalloc ? XFS_AGWB_HINT_DELALLOC : 0);
+}
+
+/**
+ * xfs_agwb_hint_agno - the AG that a hint names
+ * @hint: a hint, not 0
+ *
+ * Return: the number of the AG.
+ */
+static inline unsigned int xfs_agwb_hint_agno(u16 hint)
+{
+	return hint & XFS_AGWB_HINT_AGNO;
 }
 
 /* Bit that the hint of a folio begins at in its entry. */
@@ -71,11 +87,11 @@ static inline unsigned int xfs_agwb_hint_shift(pgoff_t index)
  *
  * Return: the hint, or 0.
  */
-static inline u8 xfs_agwb_get_hint(const void *entry, pgoff_t index)
+static inline u16 xfs_agwb_get_hint(const void *entry, pgoff_t index)
 {
 	unsigned long word = entry ? xa_to_value(entry) : 0;
 
-	return word >> xfs_agwb_hint_shift(index);
+	return word >> xfs_agwb_hint_shift(index) & XFS_AGWB_HINT_MASK;
 }
 
 /**
@@ -86,12 +102,13 @@ static inline u8 xfs_agwb_get_hint(const void *entry, pgoff_t index)
  *
  * Return: the entry; %NULL if there is no hint left in it.
  */
-static inline void *xfs_agwb_set_hint(const void *entry, pgoff_t index, u8 hint)
+static inline void *xfs_agwb_set_hint(const void *entry, pgoff_t index,
+				      u16 hint)
 {
 	unsigned long word = entry ? xa_to_value(entry) : 0;
 	unsigned int shift = xfs_agwb_hint_shift(index);
 
-	word &= ~((unsigned long)U8_MAX << shift);
+	word &= ~(XFS_AGWB_HINT_MASK << shift);
 	word |= (unsigned long)hint << shift;
 	return word ? xa_mk_value(word) : NULL;
 }
@@ -111,9 +128,9 @@ static inline void *xfs_agwb_cut_entry(const void *entry, pgoff_t index)
 	return word ? xa_mk_value(word) : NULL;
 }
 
-static inline bool xfs_agwb_is_of_slots(u8 hint, u64 slots)
+static inline bool xfs_agwb_is_of_slots(u16 hint, u64 slots)
 {
-	return hint && slots & BIT_ULL(hint & XFS_AGWB_HINT_SLOT);
+	return hint && slots & BIT_ULL(xfs_agwb_slot(xfs_agwb_hint_agno(hint)));
 }
 
 /**
@@ -144,7 +161,7 @@ static inline bool xfs_agwb_find_hint(struct xarray *hints, pgoff_t *index,
 		if (xas_retry(&xas, entry))
 			continue;
 		for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++, at++) {
-			u8 hint = xfs_agwb_get_hint(entry, at);
+			u16 hint = xfs_agwb_get_hint(entry, at);
 
 			if (!hint || at < *index || at > end)
 				continue;

@@ -59,9 +59,9 @@ struct xfs_agwb_inode *xfs_agwb_inode(struct xfs_inode *ip)
 }
 
 /* Returns the hint that the folio had. Without memory it keeps what it has. */
-static u8 xfs_agwb_exchange_hint(struct xfs_agwb *agwb,
-				 struct xfs_agwb_inode *ai, pgoff_t index,
-				 u8 hint)
+static u16 xfs_agwb_exchange_hint(struct xfs_agwb *agwb,
+				  struct xfs_agwb_inode *ai, pgoff_t index,
+				  u16 hint)
 {
 	XA_STATE(xas, &ai->hints, index / XFS_AGWB_HINTS_PER_ENTRY);
 	void *old, *new;
@@ -164,7 +164,7 @@ static void xfs_agwb_list(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
 
 static void xfs_agwb_hint_folio(struct xfs_agwb *agwb,
 				struct xfs_agwb_inode *ai,
-				struct folio *folio, u8 hint)
+				struct folio *folio, u16 hint)
 {
 	enum xfs_agwb_class class = hint & XFS_AGWB_HINT_DELALLOC ?
 				    XFS_AGWB_DELALLOC : XFS_AGWB_OVERWRITE;
@@ -217,6 +217,8 @@ void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
 	agno = delalloc ?
 	       xfs_agwb_guess(ai, XFS_B_TO_FSB(ip->i_mount, iomap->length)) :
 	       xfs_agwb_agno(ip->i_mount, iomap);
+	if (agno >= XFS_AGWB_HINT_AGS)
+		return;
 	index = offset >> PAGE_SHIFT;
 	last = (offset + written - 1) >> PAGE_SHIFT;
 	folio_batch_init(&fbatch);
@@ -243,8 +245,8 @@ void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
  *
  * Return: the hint, 0 if there was none.
  */
-u8 xfs_agwb_take_hint(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
-		      pgoff_t index)
+u16 xfs_agwb_take_hint(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
+		       pgoff_t index)
 {
 	if (xa_empty(&ai->hints))
 		return 0;

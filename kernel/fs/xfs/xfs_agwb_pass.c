@@ -227,7 +227,7 @@ void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
 	struct xfs_agwb_worker	*worker;
 	enum xfs_agwb_class	class;
 	xfs_agnumber_t		agno;
-	u8			hint = 0;
+	u16			hint = 0;
 
 	if ((!is_on && !ai) || folio->index < *uncounted)
 		return;
@@ -255,7 +255,7 @@ void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
 
 	class = hint & XFS_AGWB_HINT_DELALLOC ? XFS_AGWB_DELALLOC :
 						XFS_AGWB_OVERWRITE;
-	if ((hint & XFS_AGWB_HINT_SLOT) == xfs_agwb_slot(agno))
+	if (xfs_agwb_hint_agno(hint) == agno)
 		this_cpu_inc(agwb->counts->right[class]);
 	else
 		this_cpu_inc(agwb->counts->wrong[class]);

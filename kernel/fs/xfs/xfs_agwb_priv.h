@@ -110,8 +110,8 @@ static inline bool xfs_agwb_is_on(struct xfs_agwb *agwb)
 struct xfs_agwb_inode *xfs_agwb_inode(struct xfs_inode *ip);
 void xfs_agwb_free_inode(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai);
 xfs_agnumber_t xfs_agwb_agno(struct xfs_mount *mp, const struct iomap *iomap);
-u8 xfs_agwb_take_hint(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
-		      pgoff_t index);
+u16 xfs_agwb_take_hint(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
+		       pgoff_t index);
 void xfs_agwb_drop_all(struct xfs_agwb *agwb);
 unsigned long xfs_agwb_shrink_count(struct shrinker *shrinker,
 				    struct shrink_control *sc);

@@ -108,14 +108,40 @@ static long next(struct kunit *test, const struct xfs_agwb_share *share,
 	return next_of(test, share, ULONG_MAX, first, last);
 }
 
-static void hint_is_a_byte(struct kunit *test)
+static void hint_names_an_ag(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, 0x40, xfs_agwb_make_hint(0, false));
-	KUNIT_EXPECT_EQ(test, 0xc3, xfs_agwb_make_hint(3, true));
-	KUNIT_EXPECT_EQ(test, 0x7f, xfs_agwb_make_hint(63, false));
-	/* beyond 64 AGs, slots are shared */
-	KUNIT_EXPECT_EQ(test, 0x40, xfs_agwb_make_hint(64, false));
-	KUNIT_EXPECT_EQ(test, 0x7f, xfs_agwb_make_hint(U32_MAX, false));
+	for (unsigned int agno = 0; agno < XFS_AGWB_HINT_AGS; agno++) {
+		u16 mapped = xfs_agwb_make_hint(agno, false);
+		u16 delayed = xfs_agwb_make_hint(agno, true);
+
+		KUNIT_ASSERT_NE(test, 0, mapped);
+		KUNIT_ASSERT_FALSE(test, mapped & XFS_AGWB_HINT_DELALLOC);
+		KUNIT_ASSERT_TRUE(test, delayed & XFS_AGWB_HINT_DELALLOC);
+		KUNIT_ASSERT_EQ(test, agno, xfs_agwb_hint_agno(mapped));
+		KUNIT_ASSERT_EQ(test, agno, xfs_agwb_hint_agno(delayed));
+		/* a stored one is the same */
+		KUNIT_ASSERT_EQ(test, delayed,
+				xfs_agwb_get_hint(xfs_agwb_set_hint(NULL, 1,
+								    delayed),
+						  1));
+	}
+}
+
+static void ags_share_slots_not_hints(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, xfs_agwb_slot(1), xfs_agwb_slot(65));
+	KUNIT_EXPECT_NE(test, xfs_agwb_make_hint(1, false),
+			xfs_agwb_make_hint(65, false));
+	/* the worker of the slot writes what has either */
+	KUNIT_EXPECT_TRUE(test,
+			  xfs_agwb_is_of_slots(xfs_agwb_make_hint(1, false),
+					       BIT_ULL(1)));
+	KUNIT_EXPECT_TRUE(test,
+			  xfs_agwb_is_of_slots(xfs_agwb_make_hint(65, true),
+					       BIT_ULL(1)));
+	KUNIT_EXPECT_FALSE(test,
+			   xfs_agwb_is_of_slots(xfs_agwb_make_hint(66, true),
+						BIT_ULL(1)));
 }
 
 static void hints_share_an_entry(struct kunit *test)
@@ -123,18 +149,18 @@ static void hints_share_an_entry(struct kunit *test)
 	void *entry = NULL;
 
 	for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++)
-		entry = xfs_agwb_set_hint(entry, i, 0xc0 + i);
+		entry = xfs_agwb_set_hint(entry, i, 0x7fc0 + i);
 	for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++)
-		KUNIT_EXPECT_EQ(test, 0xc0 + i, xfs_agwb_get_hint(entry, i));
+		KUNIT_EXPECT_EQ(test, 0x7fc0 + i, xfs_agwb_get_hint(entry, i));
 
 	/* the index of the folio counts, not that within the entry */
-	KUNIT_EXPECT_EQ(test, 0xc1,
+	KUNIT_EXPECT_EQ(test, 0x7fc1,
 			xfs_agwb_get_hint(entry, 1 + 100 *
 					  XFS_AGWB_HINTS_PER_ENTRY));
 
 	entry = xfs_agwb_set_hint(entry, 0, 0x55);
 	KUNIT_EXPECT_EQ(test, 0x55, xfs_agwb_get_hint(entry, 0));
-	KUNIT_EXPECT_EQ(test, 0xc1, xfs_agwb_get_hint(entry, 1));
+	KUNIT_EXPECT_EQ(test, 0x7fc1, xfs_agwb_get_hint(entry, 1));
 }
 
 static void entry_without_hints_is_none(struct kunit *test)
@@ -362,7 +388,7 @@ static void nobody_is_forgotten_with_hints(struct kunit *test)
 	for (; xfs_agwb_next_dirty(&file->folios, &index); index++) {
 		void *entry = xa_load(&file->hints,
 				      index / XFS_AGWB_HINTS_PER_ENTRY);
-		u8 hint = xfs_agwb_get_hint(entry, index);
+		u16 hint = xfs_agwb_get_hint(entry, index);
 
 		if (xfs_agwb_is_of_slots(hint, slots))
 			KUNIT_EXPECT_EQ(test, 1, writers[index]);
@@ -404,7 +430,8 @@ static void budgets_add_up(struct kunit *test)
 }
 
 static struct kunit_case xfs_agwb_test_cases[] = {
-	KUNIT_CASE(hint_is_a_byte),
+	KUNIT_CASE(hint_names_an_ag),
+	KUNIT_CASE(ags_share_slots_not_hints),
 	KUNIT_CASE(hints_share_an_entry),
 	KUNIT_CASE(entry_without_hints_is_none),
 	KUNIT_CASE(entry_is_cut_from_an_index_on),

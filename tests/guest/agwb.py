@@ -178,6 +178,23 @@ def check(what: str, result: int) -> None:
         fail(f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
+@contextlib.contextmanager
+def device(attributes: dict[str, int]) -> Iterator[None]:
+    """Make the device, and remove it when all is done."""
+    DEVICE.mkdir()
+    for name, value in attributes.items():
+        (DEVICE / name).write_text(str(value))
+    (DEVICE / "power").write_text("1")
+    yield
+    DEVICE.rmdir()
+
+
+def flush(settings: dict[str, int]) -> None:
+    """Say when flushers write."""
+    for name, value in settings.items():
+        Path("/proc/sys/vm", name).write_text(str(value))
+
+
 def sectors_written() -> int:
     """Return how many sectors were written to the device."""
     return int(Path("/sys/block", NAME, "stat").read_text().split()[6])
@@ -524,18 +541,13 @@ CASES = (overwrite, append, hole_punch, truncate, unlink, reflink, enospc, eio, 
 
 def main(mode: str) -> None:
     """Run every case in a mode, and tell when each is done."""
-    for name, value in FLUSHING.items():
-        Path("/proc/sys/vm", name).write_text(str(value))
+    flush(FLUSHING)
     MOUNT.mkdir()
     for run in CASES:
-        DEVICE.mkdir()
-        for name, value in ATTRIBUTES.items():
-            (DEVICE / name).write_text(str(value))
-        (DEVICE / "power").write_text("1")
-        case = Case(mode)
-        run(case)
-        case.conclude()
-        DEVICE.rmdir()
+        with device(ATTRIBUTES):
+            case = Case(mode)
+            run(case)
+            case.conclude()
         print(f"{run.__name__}: as it should be", flush=True)
 
 

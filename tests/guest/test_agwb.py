@@ -11,6 +11,7 @@ import pytest
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from tests.guest.agwb import CASES, CHANGING, MODES
+from tests.guest.agwb_cgroups import LIMITS
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -18,12 +19,52 @@ pytestmark = pytest.mark.guest
 SETTINGS = "cd /sys/fs/xfs/*/writeback; counters=$(echo /sys/kernel/debug/xfs/*/writeback)"
 
 
+def report_of(kernel: Kernel, module: str, *arguments: object) -> str:
+    """Run one of our modules in the guest, on devices that it makes, and return what it printed."""
+    words = " ".join(map(str, arguments))
+    script = f"cd {REPO} && {sys.executable} -m tests.guest.{module} {words}"
+    return output_of(kernel, script, fs="none", device_size_mib=16, timeout_s=600)
+
+
 @pytest.mark.parametrize("mode", [*MODES, CHANGING])
 def test_every_case_in_every_mode(debug_kernel: Kernel, mode: str) -> None:
     # All cases of a mode share a boot; each has a filesystem of its own.
-    script = f"cd {REPO} && {sys.executable} -m tests.guest.agwb {mode}"
-    report = output_of(debug_kernel, script, fs="none", device_size_mib=16, timeout_s=600)
+    report = report_of(debug_kernel, "agwb", mode)
     assert re.findall(r"^(\w+): as it should be$", report, re.MULTILINE) == [case.__name__ for case in CASES]
+
+
+@pytest.mark.parametrize("contexts", [1, 8])
+def test_no_cgroup_waits_for_the_budget_of_another(debug_kernel: Kernel, contexts: int) -> None:
+    report = report_of(debug_kernel, "agwb_cgroups", contexts)
+    done = re.findall(r"^(\S+ \w+): as it should be$", report, re.MULTILINE)
+    assert done == [f"{mode} {limit.__name__}" for mode in MODES for limit in LIMITS]
+
+
+def test_flusher_counts_what_was_written_and_hands_over_little_at_a_time(debug_kernel: Kernel) -> None:
+    report = report_of(debug_kernel, "agwb_flusher")
+    assert re.findall(r"^(\S+): as it should be$", report, re.MULTILINE) == list(MODES)
+
+
+def test_workers_grow_with_the_filesystem(debug_kernel: Kernel) -> None:
+    # A file of as many stretches as there are workers afterwards.
+    script = """
+        export TEST_DIR=1 TEST_DEV=1 QA_CHECK_FS=1 LC_ALL=C
+        mkfs.xfs -q -f -d agcount=4,size=128m $PWB_DEV && mkdir -p /tmp/m && mount $PWB_DEV /tmp/m || exit 1
+        cd /sys/fs/xfs/*/writeback; counters=$(echo /sys/kernel/debug/xfs/*/writeback)
+        echo generic > overwrite
+        grep -c ^worker $counters
+        xfs_growfs /tmp/m > /dev/null || exit 1
+        grep -c ^worker $counters
+        dd if=/dev/zero of=/tmp/m/file bs=1M count=64 conv=fsync 2>/dev/null
+        echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
+        echo 5 > /proc/sys/vm/dirty_writeback_centisecs
+        dd if=/dev/zero of=/tmp/m/file bs=1M count=64 conv=notrunc 2>/dev/null
+        until test $(awk '/^worker/ {passes += ($4 > 0)} END {print passes}' $counters) -gt 4; do
+            dd if=/dev/zero of=/tmp/m/file bs=1M count=64 conv=notrunc 2>/dev/null
+        done
+        umount /tmp/m && xfs_repair -n $PWB_DEV 2>/dev/null >&2 && echo sound
+    """
+    assert output_of(debug_kernel, script, fs="none", device_size_mib=512).split() == ["4", "16", "sound"]
 
 
 def test_modes_are_shown_and_set(debug_kernel: Kernel) -> None:

@@ -5,7 +5,13 @@
  * In one call the flusher hands over a round of an inode: one pass for each
  * worker concerned, each with a part of the pages that the call may write. It
  * does not wait for them, it goes on to its next inode; when it comes back to
- * this one, it collects the round and deals the next.
+ * this one, it collects the round and deals the next. What a pass writes is
+ * counted when it is written, and the flusher's call as having written nothing.
+ *
+ * A worker has a queue for each bdi_writeback, that is for each cgroup, and
+ * writes one pass of each at a time. So a cgroup that has used up its share of
+ * the device holds up itself only. No queue has more than a few passes: a
+ * flusher waits for room as it waits for a round.
  *
  * Only background and periodic writeback is handed over, for which nobody
  * waits. Whatever is waited for is written by the task that does, as if there
@@ -24,9 +30,12 @@
 #include "xfs_trans_resv.h"
 #include "xfs_mount.h"
 #include "xfs_inode.h"
+#include "xfs_ag.h"
 #include "xfs_alloc.h"
 #include "xfs_super.h"
 #include "xfs_agwb_priv.h"
+#include <linux/backing-dev.h>
+#include <linux/bdi-writeback-ctx.h>
 #include <linux/iomap.h>
 #include <linux/writeback.h>
 
@@ -36,20 +45,29 @@
 /* how long a flusher waits for any round before it goes to other inodes */
 #define XFS_AGWB_PATIENCE	(HZ / 10)
 
+/* passes of one bdi_writeback that a worker has: one to write, one to follow */
+#define XFS_AGWB_MOST_OUT	2
+
 /* what a worker does of a round */
 struct xfs_agwb_pass {
-	struct list_head list;		/* in worker->passes, until it begins */
+	struct work_struct work;
+	struct list_head list;		/* in worker->passes; pass_lock */
+	bool has_begun;			/* its work is queued; pass_lock */
 	struct xfs_agwb_worker *worker;
 	struct xfs_agwb_round *round;
 	struct xfs_agwb_share share;
 	long budget;			/* pages */
 	long written;			/* pages */
-	pgoff_t stop;			/* where the budget ended, if it did */
+	pgoff_t reached;		/* end of the last folio */
+	pgoff_t stop;			/* where to go on, if not done */
 };
 
 /* what a flusher handed over of an inode */
 struct xfs_agwb_round {
+	struct xfs_agwb *agwb;
 	struct xfs_agwb_inode *ai;
+	/* the flusher's; to compare, for there is no reference on it */
+	struct bdi_writeback *wb;
 	pgoff_t start;
 	bool kupdate;
 	atomic_t pending;		/* passes that have not ended */
@@ -75,98 +93,130 @@ static void xfs_agwb_recheck_slot(struct xfs_agwb_inode *ai, unsigned int slot)
 		set_bit(slot, ai->dirty);
 }
 
-static void xfs_agwb_run_pass(struct xfs_agwb_worker *worker,
-			      struct xfs_agwb_pass *pass)
+/* Returns the pass that the caller runs, NULL in any other task. */
+static struct xfs_agwb_pass *xfs_agwb_current_pass(struct xfs_agwb *agwb)
+{
+	return xa_load(&agwb->running, current->pid);
+}
+
+static void xfs_agwb_write(struct xfs_agwb_pass *pass,
+			   struct writeback_control *wbc)
 {
 	struct xfs_agwb_round	*round = pass->round;
 	struct xfs_agwb_inode	*ai = round->ai;
 	struct address_space	*mapping = VFS_I(ai->ip)->i_mapping;
+	struct blk_plug		plug;
+	pgoff_t			first = round->start;
+	pgoff_t			last;
+	u64			scanned = 0;
+
+	blk_start_plug(&plug);
+	while (wbc->nr_to_write > 0) {
+		if (!xfs_agwb_next_run(&pass->share, wbc->nr_to_write,
+				       &mapping->i_pages, &ai->hints, &first,
+				       &last, &scanned))
+			break;
+		wbc->range_start = (loff_t)first << PAGE_SHIFT;
+		wbc->range_end = last == ULONG_MAX ? LLONG_MAX :
+				 ((loff_t)(last + 1) << PAGE_SHIFT) - 1;
+		/* an error is in the mapping, and ends the pass as ever */
+		if (mapping->a_ops->writepages(mapping, wbc) ||
+		    last == ULONG_MAX)
+			break;
+		first = last + 1;
+	}
+	blk_finish_plug(&plug);
+	atomic64_add(scanned, &pass->worker->scanned);
+}
+
+static void xfs_agwb_run_pass(struct xfs_agwb *agwb, struct xfs_agwb_pass *pass)
+{
+	struct xfs_agwb_round	*round = pass->round;
+	struct inode		*inode = VFS_I(round->ai->ip);
+	struct bdi_writeback	*wb;
 	struct writeback_control wbc = {
 		.sync_mode	= WB_SYNC_NONE,
 		.nr_to_write	= pass->budget,
 		.for_kupdate	= round->kupdate,
 		.for_background	= !round->kupdate,
 	};
-	struct blk_plug		plug;
-	pgoff_t			first = round->start;
-	pgoff_t			last;
-	u64			scanned = 0;
 
-	worker->reached = first;
-	wbc_attach_fdatawrite_inode(&wbc, mapping->host);
-	blk_start_plug(&plug);
-	while (wbc.nr_to_write > 0 &&
-	       xfs_agwb_next_run(&pass->share, wbc.nr_to_write,
-				 &mapping->i_pages, &ai->hints, &first, &last,
-				 &scanned)) {
-		wbc.range_start = (loff_t)first << PAGE_SHIFT;
-		wbc.range_end = last == ULONG_MAX ? LLONG_MAX :
-				((loff_t)(last + 1) << PAGE_SHIFT) - 1;
-		/* an error is in the mapping, and ends the pass as ever */
-		if (mapping->a_ops->writepages(mapping, &wbc) ||
-		    last == ULONG_MAX)
-			break;
-		first = last + 1;
+	wbc_attach_fdatawrite_inode(&wbc, inode);
+	wb = inode_to_wb_wbc(inode, &wbc);
+	/* not in this queue what is charged to another cgroup by now */
+	if (wb == round->wb) {
+		pass->reached = round->start;
+		xfs_agwb_write(pass, &wbc);
+		pass->written = pass->budget - wbc.nr_to_write;
+		pass->stop = wbc.nr_to_write > 0 ? ULONG_MAX : pass->reached;
+		if (pass->share.kind == XFS_AGWB_SHARE_SLOT && !pass->written)
+			xfs_agwb_recheck_slot(round->ai, pass->share.number);
+		wb_add_flushed(wb, pass->written);
+		atomic64_add(pass->written, &pass->worker->submitted);
 	}
-	blk_finish_plug(&plug);
 	wbc_detach_inode(&wbc);
-
-	pass->written = pass->budget - wbc.nr_to_write;
-	pass->stop = wbc.nr_to_write > 0 ? ULONG_MAX : worker->reached;
-	if (pass->share.kind == XFS_AGWB_SHARE_SLOT && !pass->written)
-		xfs_agwb_recheck_slot(ai, pass->share.number);
-	atomic64_inc(&worker->nr_passes);
-	atomic64_add(scanned, &worker->scanned);
-	atomic64_add(pass->written, &worker->submitted);
+	atomic64_inc(&pass->worker->nr_passes);
 }
 
-static struct xfs_agwb_pass *xfs_agwb_take_pass(struct xfs_agwb_worker *worker)
+/* The head of a queue, which alone may be written. */
+static struct xfs_agwb_pass *xfs_agwb_first_of(struct xfs_agwb_worker *worker,
+					       struct bdi_writeback *wb)
 {
 	struct xfs_agwb_pass *pass;
 
-	spin_lock(&worker->lock);
-	pass = list_first_entry_or_null(&worker->passes, struct xfs_agwb_pass,
-					list);
-	if (pass)
-		list_del_init(&pass->list);
-	spin_unlock(&worker->lock);
-	return pass;
+	list_for_each_entry(pass, &worker->passes, list) {
+		if (pass->round->wb == wb)
+			return pass;
+	}
+	return NULL;
+}
+
+static void xfs_agwb_begin_pass(struct xfs_agwb *agwb,
+				struct xfs_agwb_pass *pass)
+{
+	lockdep_assert_held(&agwb->pass_lock);
+	pass->has_begun = true;
+	queue_work(agwb->wq, &pass->work);
+}
+
+/* After the last pass of a round has ended the round may be gone. */
+static void xfs_agwb_end_pass(struct xfs_agwb *agwb, struct xfs_agwb_pass *pass)
+{
+	struct xfs_agwb_pass *next;
+
+	spin_lock(&agwb->pass_lock);
+	list_del_init(&pass->list);
+	next = xfs_agwb_first_of(pass->worker, pass->round->wb);
+	/* it has begun if the pass was taken back from the middle */
+	if (next && !next->has_begun)
+		xfs_agwb_begin_pass(agwb, next);
+	spin_unlock(&agwb->pass_lock);
+
+	if (atomic_dec_and_test(&pass->round->pending)) {
+		atomic_inc(&agwb->nr_ended);
+		wake_up_all(&agwb->waitq);
+	}
 }
 
 static void xfs_agwb_work(struct work_struct *work)
 {
-	struct xfs_agwb_worker *worker =
-		container_of(work, struct xfs_agwb_worker, work);
-	struct xfs_agwb *agwb = worker->agwb;
-	struct xfs_agwb_pass *pass;
+	struct xfs_agwb_pass *pass = container_of(work, struct xfs_agwb_pass,
+						  work);
+	struct xfs_agwb *agwb = pass->round->agwb;
 
-	while ((pass = xfs_agwb_take_pass(worker))) {
-		struct xfs_agwb_round *round = pass->round;
-
-		xfs_agwb_run_pass(worker, pass);
-		/* after the last pass the round may be gone */
-		if (atomic_dec_and_test(&round->pending)) {
-			atomic_inc(&agwb->nr_ended);
-			wake_up_all(&agwb->waitq);
-		}
-		cond_resched();
+	/* without memory, the flusher writes */
+	if (!xa_insert(&agwb->running, current->pid, pass,
+		       GFP_NOWAIT | __GFP_NOWARN)) {
+		xfs_agwb_run_pass(agwb, pass);
+		xa_erase(&agwb->running, current->pid);
 	}
+	xfs_agwb_end_pass(agwb, pass);
 }
 
-/* Returns the worker that the caller runs in, NULL in any other task. */
-static struct xfs_agwb_worker *xfs_agwb_current_worker(void)
-{
-	struct work_struct *work = current_work();
-
-	if (!work || work->func != xfs_agwb_work)
-		return NULL;
-	return container_of(work, struct xfs_agwb_worker, work);
-}
-
-static void xfs_agwb_account_wait(struct xfs_agwb_worker *worker,
+static void xfs_agwb_account_wait(struct xfs_agwb_pass *pass,
 				  enum xfs_agwb_wait what, u64 since_ns)
 {
-	atomic64_add(ktime_get_ns() - since_ns, &worker->wait_ns[what]);
+	atomic64_add(ktime_get_ns() - since_ns, &pass->worker->wait_ns[what]);
 }
 
 /**
@@ -176,12 +226,14 @@ static void xfs_agwb_account_wait(struct xfs_agwb_worker *worker,
  */
 void xfs_agwb_ilock(struct xfs_inode *ip, unsigned int lock_flags)
 {
-	struct xfs_agwb_worker	*worker = xfs_agwb_current_worker();
-	u64			since_ns = worker ? ktime_get_ns() : 0;
+	struct xfs_agwb_pass	*pass;
+	u64			since_ns;
 
+	pass = xfs_agwb_current_pass(ip->i_mount->m_agwb);
+	since_ns = pass ? ktime_get_ns() : 0;
 	xfs_ilock(ip, lock_flags);
-	if (worker)
-		xfs_agwb_account_wait(worker, XFS_AGWB_WAIT_ILOCK, since_ns);
+	if (pass)
+		xfs_agwb_account_wait(pass, XFS_AGWB_WAIT_ILOCK, since_ns);
 }
 
 /**
@@ -196,13 +248,15 @@ void xfs_agwb_ilock(struct xfs_inode *ip, unsigned int lock_flags)
 int xfs_agwb_read_agf(struct xfs_perag *pag, struct xfs_trans *tp, int flags,
 		      struct xfs_buf **agfbpp)
 {
-	struct xfs_agwb_worker	*worker = xfs_agwb_current_worker();
-	u64			since_ns = worker ? ktime_get_ns() : 0;
+	struct xfs_agwb		*agwb = pag_mount(pag)->m_agwb;
+	struct xfs_agwb_pass	*pass = agwb ? xfs_agwb_current_pass(agwb) :
+					       NULL;
+	u64			since_ns = pass ? ktime_get_ns() : 0;
 	int			error;
 
 	error = xfs_read_agf(pag, tp, flags, agfbpp);
-	if (worker)
-		xfs_agwb_account_wait(worker, XFS_AGWB_WAIT_AGF, since_ns);
+	if (pass)
+		xfs_agwb_account_wait(pass, XFS_AGWB_WAIT_AGF, since_ns);
 	return error;
 }
 
@@ -224,7 +278,7 @@ void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
 	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
 	struct xfs_agwb_inode	*ai = READ_ONCE(ip->i_agwb);
 	bool			is_on = xfs_agwb_is_on(agwb);
-	struct xfs_agwb_worker	*worker;
+	struct xfs_agwb_pass	*pass;
 	enum xfs_agwb_class	class;
 	xfs_agnumber_t		agno;
 	u16			hint = 0;
@@ -233,9 +287,9 @@ void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
 		return;
 
 	*uncounted = folio_next_index(folio);
-	worker = xfs_agwb_current_worker();
-	if (worker)
-		worker->reached = *uncounted;
+	pass = xfs_agwb_current_pass(agwb);
+	if (pass)
+		pass->reached = *uncounted;
 	if (ai)
 		hint = xfs_agwb_take_hint(agwb, ai, folio->index);
 	if (!is_on || error || iomap->addr == IOMAP_NULL_ADDR ||
@@ -268,21 +322,19 @@ static bool xfs_agwb_round_is_done(struct xfs_agwb_round *round)
 }
 
 /*
- * Waits for a round of an inode, but not while another one has ended that the
- * flusher may find at the next inode. For each round that ends it passes by an
- * inode once, so it does not spin. Returns whether the round is done.
+ * Waits for the round of an inode, or for room, but not while a round has ended
+ * that the flusher may find at the next inode. For each round that ends it
+ * passes by an inode once, so it does not spin.
  */
-static bool xfs_agwb_await(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
+static void xfs_agwb_await(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
 {
 	int nr_ended = atomic_read(&agwb->nr_ended);
 
 	if (nr_ended == ai->seen_ended)
 		wait_event_timeout(agwb->waitq,
-				   xfs_agwb_round_is_done(ai->round) ||
 				   atomic_read(&agwb->nr_ended) != nr_ended,
 				   XFS_AGWB_PATIENCE);
 	ai->seen_ended = nr_ended;
-	return xfs_agwb_round_is_done(ai->round);
 }
 
 /*
@@ -317,6 +369,24 @@ static bool xfs_agwb_collect(struct xfs_agwb_inode *ai)
 	return again;
 }
 
+/* Takes back the passes of a round that no worker writes yet. */
+static void xfs_agwb_take_back(struct xfs_agwb_round *round)
+{
+	struct xfs_agwb *agwb = round->agwb;
+
+	for (unsigned int i = 0; i < round->nr_passes; i++) {
+		struct xfs_agwb_pass	*pass = &round->passes[i];
+		bool			has_begun;
+
+		spin_lock(&agwb->pass_lock);
+		has_begun = pass->has_begun;
+		pass->has_begun = true;
+		spin_unlock(&agwb->pass_lock);
+		if (!has_begun || cancel_work(&pass->work))
+			xfs_agwb_end_pass(agwb, pass);
+	}
+}
+
 /*
  * Lets nothing of a round be left. What has not begun is taken back, so that
  * this waits only for what runs: an inode that memory reclaim evicts has no
@@ -330,16 +400,7 @@ static void xfs_agwb_end_round(struct xfs_agwb *agwb,
 	if (!round)
 		return;
 
-	for (unsigned int i = 0; i < round->nr_passes; i++) {
-		struct xfs_agwb_pass *pass = &round->passes[i];
-
-		spin_lock(&pass->worker->lock);
-		if (!list_empty(&pass->list)) {
-			list_del_init(&pass->list);
-			atomic_dec(&round->pending);
-		}
-		spin_unlock(&pass->worker->lock);
-	}
+	xfs_agwb_take_back(round);
 	wait_event(agwb->waitq, xfs_agwb_round_is_done(round));
 	ai->round = NULL;
 	kfree(round);
@@ -361,35 +422,89 @@ void xfs_agwb_evict(struct xfs_inode *ip)
 	xfs_agwb_free_inode(agwb, ai);
 }
 
-static void xfs_agwb_queue_pass(struct xfs_agwb_pass *pass)
+/**
+ * xfs_agwb_nr_out - passes of a worker that have not ended
+ * @agwb: of the mount
+ * @worker: one of its workers
+ *
+ * Return: their number.
+ */
+unsigned int xfs_agwb_nr_out(struct xfs_agwb *agwb,
+			     struct xfs_agwb_worker *worker)
 {
-	struct xfs_agwb_worker *worker = pass->worker;
+	unsigned int nr;
 
-	spin_lock(&worker->lock);
-	list_add_tail(&pass->list, &worker->passes);
-	spin_unlock(&worker->lock);
-	queue_work(worker->agwb->wq, &worker->work);
+	spin_lock(&agwb->pass_lock);
+	nr = list_count_nodes(&worker->passes);
+	spin_unlock(&agwb->pass_lock);
+	return nr;
+}
+
+static bool xfs_agwb_has_room(struct xfs_agwb_round *round)
+{
+	lockdep_assert_held(&round->agwb->pass_lock);
+	for (unsigned int i = 0; i < round->nr_passes; i++) {
+		struct xfs_agwb_pass	*pass;
+		unsigned int		nr = 0;
+
+		list_for_each_entry(pass, &round->passes[i].worker->passes,
+				    list)
+			nr += pass->round->wb == round->wb;
+		if (nr >= XFS_AGWB_MOST_OUT)
+			return false;
+	}
+	return true;
 }
 
 /*
  * The slots that have passes in this round: those with hints, and the home of
- * the inode, whose pass takes what has no hint. A round that does not begin at
- * the start of the file leaves hints behind it.
+ * the inode, whose pass takes what has no hint.
  */
 static u64 xfs_agwb_slots(struct xfs_agwb_inode *ai, unsigned int home)
 {
 	u64 slots = BIT_ULL(home);
 
 	for (unsigned int slot = 0; slot < XFS_AGWB_SLOTS; slot++) {
-		if (!test_bit(slot, ai->dirty))
-			continue;
-		slots |= BIT_ULL(slot);
-		if (!VFS_I(ai->ip)->i_mapping->writeback_index)
-			clear_bit(slot, ai->dirty);
+		if (test_bit(slot, ai->dirty))
+			slots |= BIT_ULL(slot);
 	}
+	return slots;
+}
+
+/* A round that does not begin at the start of a file leaves hints behind. */
+static void xfs_agwb_clear_slots(struct xfs_agwb_inode *ai, u64 slots)
+{
+	if (VFS_I(ai->ip)->i_mapping->writeback_index)
+		return;
+
+	for (; slots; slots &= slots - 1)
+		clear_bit(__ffs64(slots), ai->dirty);
 	/* hints are looked up after their bits are cleared */
 	smp_mb__after_atomic();
-	return slots;
+}
+
+/* Queues all passes of a round, or none where a queue is full. */
+static bool xfs_agwb_queue_round(struct xfs_agwb_round *round, u64 slots)
+{
+	struct xfs_agwb *agwb = round->agwb;
+
+	spin_lock(&agwb->pass_lock);
+	if (!xfs_agwb_has_room(round)) {
+		spin_unlock(&agwb->pass_lock);
+		return false;
+	}
+	xfs_agwb_clear_slots(round->ai, slots);
+	for (unsigned int i = 0; i < round->nr_passes; i++) {
+		struct xfs_agwb_pass	*pass = &round->passes[i];
+		bool			is_first;
+
+		is_first = !xfs_agwb_first_of(pass->worker, round->wb);
+		list_add_tail(&pass->list, &pass->worker->passes);
+		if (is_first)
+			xfs_agwb_begin_pass(agwb, pass);
+	}
+	spin_unlock(&agwb->pass_lock);
+	return true;
 }
 
 /* Says who gets which share, and how many workers it takes. */
@@ -408,6 +523,7 @@ static void xfs_agwb_make_deal(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
 	pgoff_t		stretches;
 
 	deal->home = xfs_agwb_slot(XFS_INO_TO_AGNO(agwb->mp, inode->i_ino));
+	deal->turn = atomic_inc_return(&agwb->turn);
 	deal->nr_passes = 1;
 	switch (deal->mode) {
 	case XFS_AGWB_AG_HINT:
@@ -417,8 +533,7 @@ static void xfs_agwb_make_deal(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
 	case XFS_AGWB_GENERIC:
 		stretches = DIV_ROUND_UP_ULL(i_size_read(inode), SZ_4M);
 		deal->nr_passes = clamp_t(pgoff_t, stretches, 1,
-					  agwb->nr_workers);
-		deal->turn = atomic_inc_return(&agwb->turn);
+					  xfs_agwb_nr_workers(agwb));
 		break;
 	default:
 		break;
@@ -457,11 +572,11 @@ static unsigned int xfs_agwb_deal_share(struct xfs_agwb_deal *deal,
 	}
 }
 
-/* Returns false, and does nothing, where there is no memory for a round. */
-static bool xfs_agwb_begin_round(struct xfs_agwb *agwb,
-				 struct xfs_agwb_inode *ai,
-				 enum xfs_agwb_mode mode,
-				 struct writeback_control *wbc)
+/* Returns 0, -ENOMEM, or -EAGAIN where a worker has no room for it. */
+static int xfs_agwb_begin_round(struct xfs_agwb *agwb,
+				struct xfs_agwb_inode *ai,
+				enum xfs_agwb_mode mode,
+				struct writeback_control *wbc)
 {
 	struct xfs_agwb_deal	deal = { .mode = mode };
 	struct xfs_agwb_round	*round;
@@ -470,10 +585,12 @@ static bool xfs_agwb_begin_round(struct xfs_agwb *agwb,
 	round = kzalloc_flex(*round, passes, deal.nr_passes,
 			     GFP_NOWAIT | __GFP_NOWARN);
 	if (!round)
-		return false;
+		return -ENOMEM;
 
 	round->nr_passes = deal.nr_passes;
+	round->agwb = agwb;
 	round->ai = ai;
+	round->wb = inode_to_wb_wbc(VFS_I(ai->ip), wbc);
 	round->start = VFS_I(ai->ip)->i_mapping->writeback_index;
 	round->kupdate = wbc->for_kupdate;
 	atomic_set(&round->pending, round->nr_passes);
@@ -481,16 +598,22 @@ static bool xfs_agwb_begin_round(struct xfs_agwb *agwb,
 		struct xfs_agwb_pass	*pass = &round->passes[i];
 		unsigned int		number;
 
+		INIT_WORK(&pass->work, xfs_agwb_work);
+		INIT_LIST_HEAD(&pass->list);
 		number = xfs_agwb_deal_share(&deal, i, &pass->share);
-		pass->worker = &agwb->workers[number % agwb->nr_workers];
+		number %= xfs_agwb_nr_workers(agwb);
+		pass->worker = &agwb->workers[number];
 		pass->round = round;
 		pass->budget = xfs_agwb_budget(wbc->nr_to_write,
 					       round->nr_passes, i);
+		pass->stop = round->start;
+	}
+	if (!xfs_agwb_queue_round(round, deal.slots)) {
+		kfree(round);
+		return -EAGAIN;
 	}
 	ai->round = round;
-	for (unsigned int i = 0; i < round->nr_passes; i++)
-		xfs_agwb_queue_pass(&round->passes[i]);
-	return true;
+	return 0;
 }
 
 /**
@@ -498,9 +621,8 @@ static bool xfs_agwb_begin_round(struct xfs_agwb *agwb,
  * @ip: inode that the caller is to write
  * @wbc: what it is to write of it
  *
- * A round counts as written when it is dealt. What it finds less than it may
- * write decides nothing: background and periodic writeback, which alone are
- * handed over, have no number of pages to reach.
+ * What the workers write counts when they have written it, so the call counts
+ * as having written nothing, and the inode comes again.
  *
  * Return: %true if that is all for this call; %false if the caller writes.
  */
@@ -509,6 +631,7 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
 	struct xfs_agwb_inode	*ai;
 	enum xfs_agwb_mode	mode;
+	int			error;
 
 	if (wbc->sync_mode != WB_SYNC_NONE ||
 	    !(wbc->for_background || wbc->for_kupdate))
@@ -516,7 +639,7 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	mode = xfs_agwb_mode(agwb, READ_ONCE(ip->i_delayed_blks) ?
 				   XFS_AGWB_DELALLOC : XFS_AGWB_OVERWRITE);
 	if (mode == XFS_AGWB_OFF || XFS_IS_REALTIME_INODE(ip) ||
-	    xfs_agwb_current_worker())
+	    xfs_agwb_current_pass(agwb))
 		return false;
 	if (READ_ONCE(VFS_I(ip)->i_mapping->nrpages) < XFS_AGWB_MIN_PAGES)
 		return false;
@@ -524,15 +647,21 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	if (!ai)
 		return false;
 
-	if (ai->round && !xfs_agwb_await(agwb, ai)) {
-		wbc->nr_to_write = 0;
-		return true;
+	/* another cgroup's budget is not for this one to wait for */
+	if (ai->round && ai->round->wb != inode_to_wb_wbc(VFS_I(ip), wbc))
+		xfs_agwb_take_back(ai->round);
+	if (ai->round && !xfs_agwb_round_is_done(ai->round)) {
+		error = -EAGAIN;
+	} else {
+		if (ai->round && !xfs_agwb_collect(ai))
+			return false;
+		error = xfs_agwb_begin_round(agwb, ai, mode, wbc);
 	}
-	if (ai->round && !xfs_agwb_collect(ai))
+	if (error == -ENOMEM)
 		return false;
-	if (!xfs_agwb_begin_round(agwb, ai, mode, wbc))
-		return false;
-	wbc->nr_to_write = 0;
+	if (error == -EAGAIN)
+		xfs_agwb_await(agwb, ai);
+	wbc->handed_over = 1;
 	return true;
 }
 
@@ -544,29 +673,24 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
  */
 int xfs_agwb_start_workers(struct xfs_agwb *agwb)
 {
-	unsigned int nr = min(agwb->mp->m_sb.sb_agcount, XFS_AGWB_SLOTS);
+	struct xfs_agwb_worker *workers;
 
-	agwb->workers = kvcalloc(nr, sizeof(*agwb->workers), GFP_KERNEL);
-	if (!agwb->workers)
+	workers = kvcalloc(XFS_AGWB_SLOTS, sizeof(*workers), GFP_KERNEL);
+	if (!workers)
 		return -ENOMEM;
+	/* as many as may be: passes of a cgroup without budget take their time */
 	agwb->wq = alloc_workqueue("xfs-agwb/%s",
 				   XFS_WQFLAGS(WQ_UNBOUND | WQ_MEM_RECLAIM),
-				   0, agwb->mp->m_super->s_id);
+				   WQ_UNBOUND_MAX_ACTIVE,
+				   agwb->mp->m_super->s_id);
 	if (!agwb->wq) {
-		kvfree(agwb->workers);
-		agwb->workers = NULL;
+		kvfree(workers);
 		return -ENOMEM;
 	}
 
-	for (unsigned int i = 0; i < nr; i++) {
-		struct xfs_agwb_worker *worker = &agwb->workers[i];
-
-		INIT_WORK(&worker->work, xfs_agwb_work);
-		INIT_LIST_HEAD(&worker->passes);
-		spin_lock_init(&worker->lock);
-		worker->agwb = agwb;
-	}
-	agwb->nr_workers = nr;
+	for (unsigned int i = 0; i < XFS_AGWB_SLOTS; i++)
+		INIT_LIST_HEAD(&workers[i].passes);
+	agwb->workers = workers;
 	return 0;
 }
 
@@ -576,7 +700,7 @@ int xfs_agwb_start_workers(struct xfs_agwb *agwb)
  */
 void xfs_agwb_stop_workers(struct xfs_agwb *agwb)
 {
-	if (!agwb->nr_workers)
+	if (!agwb->workers)
 		return;
 
 	destroy_workqueue(agwb->wq);

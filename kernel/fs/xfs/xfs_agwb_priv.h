@@ -39,13 +39,10 @@ enum xfs_agwb_wait {
 	XFS_AGWB_NR_WAITS,
 };
 
+/* of an AG, or of all that share a slot */
 struct xfs_agwb_worker {
-	struct work_struct work;
-	struct xfs_agwb *agwb;
-	spinlock_t lock;		/* passes */
-	struct list_head passes;	/* not begun */
-	pgoff_t reached;		/* end of the last folio; its own */
-	atomic64_t nr_passes;
+	struct list_head passes;	/* not ended; pass_lock */
+	atomic64_t nr_passes;		/* that have ended */
 	atomic64_t scanned;		/* hints looked at */
 	atomic64_t submitted;		/* pages */
 	atomic64_t wait_ns[XFS_AGWB_NR_WAITS];
@@ -63,8 +60,9 @@ struct xfs_agwb {
 
 	/* all below is there from the moment that a mode is not off */
 	struct workqueue_struct *wq;
-	struct xfs_agwb_worker *workers;
-	unsigned int nr_workers;
+	struct xfs_agwb_worker *workers;	/* one for each slot */
+	spinlock_t pass_lock;		/* all workers' passes */
+	struct xarray running;		/* passes, by the pid that runs each */
 	atomic_t turn;			/* of the workers, where no AG counts */
 	wait_queue_head_t waitq;	/* for the end of a round */
 	atomic_t nr_ended;		/* rounds, ever */
@@ -106,6 +104,17 @@ static inline bool xfs_agwb_is_on(struct xfs_agwb *agwb)
 	       xfs_agwb_mode(agwb, XFS_AGWB_DELALLOC);
 }
 
+/**
+ * xfs_agwb_nr_workers - workers in use
+ * @agwb: of the mount
+ *
+ * Return: their number, which grows with the filesystem.
+ */
+static inline unsigned int xfs_agwb_nr_workers(struct xfs_agwb *agwb)
+{
+	return min(READ_ONCE(agwb->mp->m_sb.sb_agcount), XFS_AGWB_SLOTS);
+}
+
 /* xfs_agwb_hint.c */
 struct xfs_agwb_inode *xfs_agwb_inode(struct xfs_inode *ip);
 void xfs_agwb_free_inode(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai);
@@ -119,6 +128,8 @@ unsigned long xfs_agwb_shrink_scan(struct shrinker *shrinker,
 				   struct shrink_control *sc);
 
 /* xfs_agwb_pass.c */
+unsigned int xfs_agwb_nr_out(struct xfs_agwb *agwb,
+			     struct xfs_agwb_worker *worker);
 int xfs_agwb_start_workers(struct xfs_agwb *agwb);
 void xfs_agwb_stop_workers(struct xfs_agwb *agwb);
 

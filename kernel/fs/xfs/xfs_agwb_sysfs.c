@@ -39,7 +39,7 @@ static void xfs_agwb_stop(struct xfs_agwb *agwb)
 static int xfs_agwb_start(struct xfs_agwb *agwb)
 {
 	lockdep_assert_held(&agwb->mode_lock);
-	if (agwb->nr_workers)
+	if (agwb->workers)
 		return 0;
 
 	agwb->counts = alloc_percpu(struct xfs_agwb_counts);
@@ -181,11 +181,14 @@ static void xfs_agwb_show_counts(struct seq_file *m, struct xfs_agwb *agwb,
 		   xfs_agwb_classes[class], predicted, right, wrong, unhinted);
 }
 
-static void xfs_agwb_show_worker(struct seq_file *m, unsigned int number,
-				 struct xfs_agwb_worker *worker)
+static void xfs_agwb_show_worker(struct seq_file *m, struct xfs_agwb *agwb,
+				 unsigned int number)
 {
-	seq_printf(m, "worker %u: passes %lld scanned %lld submitted %lld ilock_wait_ns %lld agf_wait_ns %lld\n",
+	struct xfs_agwb_worker *worker = &agwb->workers[number];
+
+	seq_printf(m, "worker %u: passes %lld out %u scanned %lld submitted %lld ilock_wait_ns %lld agf_wait_ns %lld\n",
 		   number, atomic64_read(&worker->nr_passes),
+		   xfs_agwb_nr_out(agwb, worker),
 		   atomic64_read(&worker->scanned),
 		   atomic64_read(&worker->submitted),
 		   atomic64_read(&worker->wait_ns[XFS_AGWB_WAIT_ILOCK]),
@@ -197,13 +200,13 @@ static int xfs_agwb_counters_show(struct seq_file *m, void *unused)
 	struct xfs_agwb *agwb = m->private;
 
 	mutex_lock(&agwb->mode_lock);
-	if (agwb->nr_workers) {
+	if (agwb->workers) {
 		for (int class = 0; class < XFS_AGWB_NR_CLASSES; class++)
 			xfs_agwb_show_counts(m, agwb, class);
 		seq_printf(m, "hints: entries %ld\n",
 			   atomic_long_read(&agwb->nr_entries));
-		for (unsigned int i = 0; i < agwb->nr_workers; i++)
-			xfs_agwb_show_worker(m, i, &agwb->workers[i]);
+		for (unsigned int i = 0; i < xfs_agwb_nr_workers(agwb); i++)
+			xfs_agwb_show_worker(m, agwb, i);
 	}
 	mutex_unlock(&agwb->mode_lock);
 	return 0;
@@ -228,6 +231,8 @@ int xfs_agwb_mount(struct xfs_mount *mp)
 	agwb->mp = mp;
 	mutex_init(&agwb->mode_lock);
 	mutex_init(&agwb->lock);
+	spin_lock_init(&agwb->pass_lock);
+	xa_init(&agwb->running);
 	init_waitqueue_head(&agwb->waitq);
 	INIT_LIST_HEAD(&agwb->inodes);
 	error = xfs_sysfs_init(&agwb->kobj, &xfs_agwb_ktype, &mp->m_kobj,
@@ -257,7 +262,7 @@ void xfs_agwb_unmount(struct xfs_mount *mp)
 
 	debugfs_remove(agwb->dentry);
 	xfs_sysfs_del(&agwb->kobj);
-	if (agwb->nr_workers)
+	if (agwb->workers)
 		xfs_agwb_stop(agwb);
 	mp->m_agwb = NULL;
 	kfree(agwb);

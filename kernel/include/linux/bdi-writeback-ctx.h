@@ -158,6 +158,18 @@ bdi_root_wb(const struct backing_dev_info *bdi)
 }
 
 /**
+ * wb_add_flushed - count pages that others wrote for a flusher
+ * @wb: writeback whose flusher handed them over
+ * @pages: their number
+ */
+static inline void wb_add_flushed(struct bdi_writeback *wb, unsigned long pages)
+{
+	spin_lock(&wb->list_lock);
+	wb->nr_flushed += pages;
+	spin_unlock(&wb->list_lock);
+}
+
+/**
  * sb_has_parallel_writeback - may two flushers write to a filesystem at once?
  * @sb: mounted superblock
  *

@@ -10,6 +10,7 @@ import pytest
 
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
+from tests.guest import agwb_cut
 from tests.guest.agwb import CASES, CHANGING, MODES
 from tests.guest.agwb_cgroups import LIMITS
 from tests.guest.output import output_of
@@ -31,6 +32,13 @@ def test_every_case_in_every_mode(debug_kernel: Kernel, mode: str) -> None:
     # All cases of a mode share a boot; each has a filesystem of its own.
     report = report_of(debug_kernel, "agwb", mode)
     assert re.findall(r"^(\w+): as it should be$", report, re.MULTILINE) == [case.__name__ for case in CASES]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_power_cut_leaves_no_hole_in_a_file_that_grows(debug_kernel: Kernel, mode: str) -> None:
+    report = report_of(debug_kernel, "agwb_cut", mode)
+    cuts = re.findall(r"^from (\d+) by (\d+): \d+ pages$", report, re.MULTILINE)
+    assert cuts == [(str(before), str(mark)) for before in agwb_cut.BEFORE for mark in agwb_cut.MARKS]
 
 
 @pytest.mark.parametrize("contexts", [1, 8])

@@ -318,6 +318,7 @@ static inline bool xfs_agwb_run_of_stretches(const struct xfs_agwb_share *share,
  * xfs_agwb_next_run - next folios that a pass writes
  * @share: what it was dealt
  * @most: folios that the pass may still write, so no run is longer
+ * @on_disk: pages up to the size that the file has on disk
  * @folios: folios of the mapping
  * @hints: hints of the inode
  * @first: index to begin at; set to the first of the run
@@ -326,27 +327,40 @@ static inline bool xfs_agwb_run_of_stretches(const struct xfs_agwb_share *share,
  *
  * Folios that are clean, or of nobody in particular, may lie within a run.
  *
+ * Only a pass that writes every folio, in order, goes beyond the size on disk:
+ * the size would cover what another pass has yet to write.
+ *
  * Return: %false if there is no further run.
  */
 static inline bool xfs_agwb_next_run(const struct xfs_agwb_share *share,
-				     unsigned long most, struct xarray *folios,
+				     unsigned long most, pgoff_t on_disk,
+				     struct xarray *folios,
 				     struct xarray *hints, pgoff_t *first,
 				     pgoff_t *last, u64 *scanned)
 {
+	bool found = false;
+
 	switch (share->kind) {
-	case XFS_AGWB_SHARE_STRETCHES:
-		return xfs_agwb_run_of_stretches(share, folios, first, last);
-	case XFS_AGWB_SHARE_SLOT:
-		return xfs_agwb_run_of_slot(BIT_ULL(share->number), most, hints,
-					    first, last, scanned);
-	case XFS_AGWB_SHARE_REST:
-		return xfs_agwb_run_of_rest(share->others, most, folios, hints,
-					    first, last, scanned);
 	case XFS_AGWB_SHARE_ALL:
+		*last = ULONG_MAX;
+		return xfs_agwb_next_dirty(folios, first);
+	case XFS_AGWB_SHARE_STRETCHES:
+		found = xfs_agwb_run_of_stretches(share, folios, first, last);
+		break;
+	case XFS_AGWB_SHARE_SLOT:
+		found = xfs_agwb_run_of_slot(BIT_ULL(share->number), most,
+					     hints, first, last, scanned);
+		break;
+	case XFS_AGWB_SHARE_REST:
+		found = xfs_agwb_run_of_rest(share->others, most, folios, hints,
+					     first, last, scanned);
 		break;
 	}
-	*last = ULONG_MAX;
-	return xfs_agwb_next_dirty(folios, first);
+	if (!found || *first >= on_disk)
+		return false;
+
+	*last = min(*last, on_disk - 1);
+	return true;
 }
 
 /**

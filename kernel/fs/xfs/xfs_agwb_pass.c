@@ -99,6 +99,11 @@ static struct xfs_agwb_pass *xfs_agwb_current_pass(struct xfs_agwb *agwb)
 	return xa_load(&agwb->running, current->pid);
 }
 
+static pgoff_t xfs_agwb_pages_on_disk(struct xfs_inode *ip)
+{
+	return DIV_ROUND_UP_ULL(READ_ONCE(ip->i_disk_size), PAGE_SIZE);
+}
+
 static void xfs_agwb_write(struct xfs_agwb_pass *pass,
 			   struct writeback_control *wbc)
 {
@@ -107,12 +112,14 @@ static void xfs_agwb_write(struct xfs_agwb_pass *pass,
 	struct address_space	*mapping = VFS_I(ai->ip)->i_mapping;
 	struct blk_plug		plug;
 	pgoff_t			first = round->start;
-	pgoff_t			last;
+	pgoff_t			last, on_disk;
 	u64			scanned = 0;
 
 	blk_start_plug(&plug);
 	while (wbc->nr_to_write > 0) {
-		if (!xfs_agwb_next_run(&pass->share, wbc->nr_to_write,
+		/* without its lock: it may change while the run is written */
+		on_disk = xfs_agwb_pages_on_disk(ai->ip);
+		if (!xfs_agwb_next_run(&pass->share, wbc->nr_to_write, on_disk,
 				       &mapping->i_pages, &ai->hints, &first,
 				       &last, &scanned))
 			break;
@@ -510,6 +517,7 @@ static bool xfs_agwb_queue_round(struct xfs_agwb_round *round, u64 slots)
 /* Says who gets which share, and how many workers it takes. */
 struct xfs_agwb_deal {
 	enum xfs_agwb_mode mode;
+	bool in_order;			/* one pass writes all */
 	unsigned int nr_passes;
 	unsigned int home;		/* slot of the inode's own AG */
 	unsigned int turn;		/* first worker, where no AG counts */
@@ -525,6 +533,14 @@ static void xfs_agwb_make_deal(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
 	deal->home = xfs_agwb_slot(XFS_INO_TO_AGNO(agwb->mp, inode->i_ino));
 	deal->turn = atomic_inc_return(&agwb->turn);
 	deal->nr_passes = 1;
+	/*
+	 * What lies beyond the size on disk is for one, who writes it in order:
+	 * the size must not come to cover what somebody has yet to write.
+	 */
+	deal->in_order = i_size_read(inode) > READ_ONCE(ai->ip->i_disk_size);
+	if (deal->in_order)
+		return;
+
 	switch (deal->mode) {
 	case XFS_AGWB_AG_HINT:
 		deal->slots = xfs_agwb_slots(ai, deal->home);
@@ -548,6 +564,10 @@ static unsigned int xfs_agwb_deal_share(struct xfs_agwb_deal *deal,
 	unsigned int slot;
 	u64 slots = deal->slots;
 
+	if (deal->in_order) {
+		share->kind = XFS_AGWB_SHARE_ALL;
+		return deal->mode == XFS_AGWB_GENERIC ? deal->turn : deal->home;
+	}
 	switch (deal->mode) {
 	case XFS_AGWB_AG_HINT:
 		while (i--)
@@ -592,6 +612,9 @@ static int xfs_agwb_begin_round(struct xfs_agwb *agwb,
 	round->ai = ai;
 	round->wb = inode_to_wb_wbc(VFS_I(ai->ip), wbc);
 	round->start = VFS_I(ai->ip)->i_mapping->writeback_index;
+	if (deal.in_order)
+		round->start = min(round->start,
+				   xfs_agwb_pages_on_disk(ai->ip));
 	round->kupdate = wbc->for_kupdate;
 	atomic_set(&round->pending, round->nr_passes);
 	for (unsigned int i = 0; i < round->nr_passes; i++) {

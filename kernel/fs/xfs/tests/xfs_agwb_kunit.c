@@ -80,15 +80,27 @@ static void deal(struct kunit *test, const struct xfs_agwb_share *share,
 	pgoff_t first = 0, last;
 	u64 scanned = 0;
 
-	while (xfs_agwb_next_run(share, 7, &file->folios, &file->hints, &first,
-				 &last, &scanned)) {
+	while (xfs_agwb_next_run(share, 7, ULONG_MAX, &file->folios,
+				 &file->hints, &first, &last, &scanned)) {
 		KUNIT_ASSERT_LE(test, first, last);
 		for (pgoff_t i = first; i <= min(last, NR_PAGES - 1); i++)
 			writers[i]++;
-		if (last == ULONG_MAX)
+		if (last >= ULONG_MAX - 1)
 			break;
 		first = last + 1;
 	}
+}
+
+/* one run of a file that has so many pages on disk, or -1 for none */
+static long next_within(struct kunit *test, const struct xfs_agwb_share *share,
+			pgoff_t on_disk, pgoff_t first, pgoff_t *last)
+{
+	struct xfs_agwb_fixture *file = test->priv;
+	u64 scanned = 0;
+
+	return xfs_agwb_next_run(share, ULONG_MAX, on_disk, &file->folios,
+				 &file->hints, &first, last, &scanned) ?
+	       first : -1;
 }
 
 /* one run of at most so many folios, or -1 for none */
@@ -98,8 +110,9 @@ static long next_of(struct kunit *test, const struct xfs_agwb_share *share,
 	struct xfs_agwb_fixture *file = test->priv;
 	u64 scanned = 0;
 
-	return xfs_agwb_next_run(share, most, &file->folios, &file->hints,
-				 &first, last, &scanned) ? first : -1;
+	return xfs_agwb_next_run(share, most, NR_PAGES, &file->folios,
+				 &file->hints, &first, last, &scanned) ?
+	       first : -1;
 }
 
 static long next(struct kunit *test, const struct xfs_agwb_share *share,
@@ -267,7 +280,7 @@ static void run_of_a_slot_has_no_other_hint(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 10, next_of(test, &ag1, 2, 0, &last));
 	KUNIT_EXPECT_EQ(test, 11, last);
 	KUNIT_EXPECT_EQ(test, 15, next(test, &ag1, 14, &last));
-	KUNIT_EXPECT_EQ(test, ULONG_MAX, last);
+	KUNIT_EXPECT_EQ(test, NR_PAGES - 1, last);
 	KUNIT_EXPECT_EQ(test, -1, next(test, &ag1, 16, &last));
 	ag1.number = 3;
 	KUNIT_EXPECT_EQ(test, -1, next(test, &ag1, 0, &last));
@@ -293,7 +306,7 @@ static void rest_is_what_nobody_else_has(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3, next_of(test, &rest, 4, 0, &last));
 	KUNIT_EXPECT_EQ(test, 6, last);
 	KUNIT_EXPECT_EQ(test, 12, next(test, &rest, 10, &last));
-	KUNIT_EXPECT_EQ(test, ULONG_MAX, last);
+	KUNIT_EXPECT_EQ(test, NR_PAGES - 1, last);
 	KUNIT_EXPECT_EQ(test, -1, next(test, &rest, 14, &last));
 }
 
@@ -323,15 +336,47 @@ static void stretches_go_round(struct kunit *test)
 
 	dirty(test, 5);
 	dirty(test, stretch + 7);
-	dirty(test, 4 * stretch + 1);
+	dirty(test, 4 * stretch - 1);
 
 	KUNIT_EXPECT_EQ(test, stretch + 7, next(test, &share, 0, &last));
 	KUNIT_EXPECT_EQ(test, 2 * stretch - 1, last);
-	KUNIT_EXPECT_EQ(test, 4 * stretch + 1,
-			next(test, &share, 2 * stretch, &last));
-	KUNIT_EXPECT_EQ(test, -1, next(test, &share, 5 * stretch, &last));
+	KUNIT_EXPECT_EQ(test, -1, next(test, &share, 2 * stretch, &last));
+	share.number = 0;
+	KUNIT_EXPECT_EQ(test, 4 * stretch - 1,
+			next(test, &share, stretch, &last));
 	share.number = 2;
 	KUNIT_EXPECT_EQ(test, -1, next(test, &share, 0, &last));
+}
+
+/* The size on disk must not come to cover what another pass has not written. */
+static void only_who_writes_all_goes_beyond_the_size(struct kunit *test)
+{
+	const pgoff_t stretch = BIT(XFS_AGWB_STRETCH_SHIFT);
+	const struct xfs_agwb_share shares[] = {
+		{ .kind = XFS_AGWB_SHARE_STRETCHES, .number = 1, .of = 2 },
+		{ .kind = XFS_AGWB_SHARE_SLOT, .number = 1 },
+		{ .kind = XFS_AGWB_SHARE_REST, .others = BIT_ULL(2) },
+	};
+	const struct xfs_agwb_share all = { .kind = XFS_AGWB_SHARE_ALL };
+	pgoff_t last;
+
+	for (pgoff_t i = stretch + 10; i < stretch + 20; i++)
+		dirty_hinted(test, i, 1);
+	for (int i = 0; i < ARRAY_SIZE(shares); i++) {
+		const struct xfs_agwb_share *share = &shares[i];
+
+		KUNIT_EXPECT_EQ(test, -1,
+				next_within(test, share, 0, 0, &last));
+		KUNIT_EXPECT_EQ(test, -1, next_within(test, share, stretch + 10,
+						      0, &last));
+		KUNIT_EXPECT_EQ(test, stretch + 10,
+				next_within(test, share, stretch + 13, 0,
+					    &last));
+		KUNIT_EXPECT_EQ(test, stretch + 12, last);
+	}
+	KUNIT_EXPECT_EQ(test, stretch + 10,
+			next_within(test, &all, 0, 0, &last));
+	KUNIT_EXPECT_EQ(test, ULONG_MAX, last);
 }
 
 static void all_is_one_run(struct kunit *test)
@@ -441,6 +486,7 @@ static struct kunit_case xfs_agwb_test_cases[] = {
 	KUNIT_CASE(rest_is_what_nobody_else_has),
 	KUNIT_CASE(rest_leaves_large_folios_of_others),
 	KUNIT_CASE(stretches_go_round),
+	KUNIT_CASE(only_who_writes_all_goes_beyond_the_size),
 	KUNIT_CASE(all_is_one_run),
 	KUNIT_CASE(nobody_is_forgotten_with_hints),
 	KUNIT_CASE(nobody_is_forgotten_by_stretches),

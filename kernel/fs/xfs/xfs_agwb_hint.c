@@ -204,7 +204,8 @@ void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
 	xfs_agnumber_t		agno;
 	pgoff_t			index, last;
 
-	if (xfs_agwb_mode(agwb, class) != XFS_AGWB_AG_HINT)
+	if (!static_branch_unlikely(&xfs_agwb_used) ||
+	    xfs_agwb_mode(agwb, class) != XFS_AGWB_AG_HINT)
 		return;
 	if (written <= 0 || XFS_IS_REALTIME_INODE(ip))
 		return;

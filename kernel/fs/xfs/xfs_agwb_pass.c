@@ -236,6 +236,11 @@ void xfs_agwb_ilock(struct xfs_inode *ip, unsigned int lock_flags)
 	struct xfs_agwb_pass	*pass;
 	u64			since_ns;
 
+	if (!static_branch_unlikely(&xfs_agwb_used)) {
+		xfs_ilock(ip, lock_flags);
+		return;
+	}
+
 	pass = xfs_agwb_current_pass(ip->i_mount->m_agwb);
 	since_ns = pass ? ktime_get_ns() : 0;
 	xfs_ilock(ip, lock_flags);
@@ -256,11 +261,15 @@ int xfs_agwb_read_agf(struct xfs_perag *pag, struct xfs_trans *tp, int flags,
 		      struct xfs_buf **agfbpp)
 {
 	struct xfs_agwb		*agwb = pag_mount(pag)->m_agwb;
-	struct xfs_agwb_pass	*pass = agwb ? xfs_agwb_current_pass(agwb) :
-					       NULL;
-	u64			since_ns = pass ? ktime_get_ns() : 0;
+	struct xfs_agwb_pass	*pass;
+	u64			since_ns;
 	int			error;
 
+	if (!static_branch_unlikely(&xfs_agwb_used))
+		return xfs_read_agf(pag, tp, flags, agfbpp);
+
+	pass = agwb ? xfs_agwb_current_pass(agwb) : NULL;
+	since_ns = pass ? ktime_get_ns() : 0;
 	error = xfs_read_agf(pag, tp, flags, agfbpp);
 	if (pass)
 		xfs_agwb_account_wait(pass, XFS_AGWB_WAIT_AGF, since_ns);
@@ -284,12 +293,16 @@ void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
 	struct xfs_inode	*ip = XFS_I(wpc->inode);
 	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
 	struct xfs_agwb_inode	*ai = READ_ONCE(ip->i_agwb);
-	bool			is_on = xfs_agwb_is_on(agwb);
 	struct xfs_agwb_pass	*pass;
 	enum xfs_agwb_class	class;
 	xfs_agnumber_t		agno;
 	u16			hint = 0;
+	bool			is_on;
 
+	if (!static_branch_unlikely(&xfs_agwb_used))
+		return;
+
+	is_on = xfs_agwb_is_on(agwb);
 	if ((!is_on && !ai) || folio->index < *uncounted)
 		return;
 

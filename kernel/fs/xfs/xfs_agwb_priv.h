@@ -7,6 +7,7 @@
 
 #include "xfs_agwb.h"
 #include "xfs_agwb_deal.h"
+#include <linux/jump_label.h>
 
 struct xfs_agwb_round;
 
@@ -83,6 +84,9 @@ struct xfs_agwb_inode {
 	struct xfs_agwb_round *round;	/* not collected yet; I_SYNC */
 	int seen_ended;			/* nr_ended at the last look; I_SYNC */
 };
+
+/* Has a mode been switched on, on any mount? Until then a folio costs nothing. */
+DECLARE_STATIC_KEY_FALSE(xfs_agwb_used);
 
 /**
  * xfs_agwb_mode - mode of a kind of writeback

@@ -11,6 +11,8 @@
 #include "xfs_sysfs.h"
 #include "xfs_agwb_priv.h"
 
+DEFINE_STATIC_KEY_FALSE(xfs_agwb_used);
+
 static const char * const xfs_agwb_modes[] = {
 	[XFS_AGWB_OFF]		= "off",
 	[XFS_AGWB_AG_HINT]	= "ag-hint",
@@ -79,6 +81,7 @@ static int xfs_agwb_set_mode(struct xfs_agwb *agwb, enum xfs_agwb_class class,
 		error = xfs_agwb_start(agwb);
 		if (error)
 			return error;
+		static_branch_enable(&xfs_agwb_used);
 	}
 
 	/* pairs with the acquire in xfs_agwb_mode() */

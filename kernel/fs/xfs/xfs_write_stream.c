@@ -71,9 +71,10 @@ unsigned int xfs_max_write_streams(struct inode *inode)
 	return READ_ONCE(ip->i_mount->m_write_streams.software);
 }
 
+/* Asked for each folio that is written back, so files without a stream go first. */
 static u8 xfs_stream_of_device(struct xfs_inode *ip, u8 stream)
 {
-	return stream <= xfs_hardware_streams(ip) ? stream : 0;
+	return stream && stream <= xfs_hardware_streams(ip) ? stream : 0;
 }
 
 /**

@@ -136,11 +136,10 @@ def test_xfs_follows_a_filestream(debug_kernel: Kernel) -> None:
         done
         dd if=/dev/zero of=5/file bs=1M seek=1 count=8 conv=notrunc 2>/dev/null
         echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
-        until test $(awk '/^nr_dirty / {{print $2}}' /proc/vmstat) -lt 2048; do
+        ino=$(stat -c %i 5/file)
+        until grep -m 1 -o "wb_ctx_switch:.* ino=$ino .*\\|single_inode_start:.* ino=$ino " $trace/trace; do
             dd if=/dev/zero of=5/file bs=4k seek=256 count=1 conv=notrunc 2>/dev/null
         done
-        ino=$(stat -c %i 5/file)
-        grep -m 1 -o "wb_ctx_switch:.* ino=$ino .*\\|writeback_single_inode_start:.* ino=$ino " $trace/trace
     """
     settings = {"nwritebacks": "4"}
     placed, event = output_of(

@@ -80,7 +80,6 @@ def main() -> int:
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     for group in ("first", "second"):
         (CGROUPS / group).mkdir()
-    os.system(f"mount -t tracefs none {TRACE} 2>/dev/null")
     (TRACE / "events/writeback/inode_switch_wbs/enable").write_text("1")
     (VM / "dirty_writeback_centisecs").write_text("0")
     in_group("first", "create")

@@ -252,7 +252,7 @@ def test_file_that_needs_blocks_goes_home(debug_kernel: Kernel, fs: str) -> None
 
 # Four files of F2FS are written back by four flushers: nothing is, until a smaller limit wakes them all.
 F2FS_WRITEBACK = """
-    trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+    trace=/sys/kernel/tracing
     echo counter > $trace/trace_clock
     echo 20000 > $trace/buffer_size_kb
     for event in writeback/writeback_single_inode_start f2fs/f2fs_do_write_data_page; do

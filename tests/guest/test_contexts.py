@@ -157,7 +157,7 @@ def test_number_of_contexts_changes_while_mounted(debug_kernel: Kernel) -> None:
 
 def test_inodes_follow_the_number_of_contexts(debug_kernel: Kernel) -> None:
     script = """
-        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        trace=/sys/kernel/tracing
         stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats
         echo 1 > /proc/sys/vm/dirty_expire_centisecs
         echo 5 > /proc/sys/vm/dirty_writeback_centisecs
@@ -185,7 +185,7 @@ def test_inodes_follow_the_number_of_contexts(debug_kernel: Kernel) -> None:
 def test_work_events_carry_the_context(debug_kernel: Kernel) -> None:
     # syncfs(2), for sync(2) first wakes the flushers, and one that is done by then gets no work.
     script = """
-        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        trace=/sys/kernel/tracing
         echo 0 > /proc/sys/vm/dirty_writeback_centisecs
         for event in queue exec start done; do echo 1 > $trace/events/writeback/writeback_$event/enable; done
         for i in $(seq 8); do echo data > $PWB_MNT/a$i; done

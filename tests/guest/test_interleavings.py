@@ -36,7 +36,7 @@ def test_nobody_waits_for_what_runs_alone(kernel: Kernel) -> None:
     # While a sync has the context for itself, throttled writers wake its other workers again and again. None
     # may sleep until the sync ends: that takes as long as the device likes, and one may be the rescuer.
     script = """
-        trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+        trace=/sys/kernel/tracing
         point=/sys/kernel/debug/wb_test_point
         echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
         echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes

@@ -43,7 +43,6 @@ def used(line: str) -> set[int]:
 
 def test_every_bio_names_its_stream(debug_kernel: Kernel) -> None:
     script = f"""
-        mount -t tracefs none /sys/kernel/tracing 2> /dev/null || true
         {PROGRAM} bios buffered direct mapped uring named changed beyond cached
         echo 0 > $streams/hardware
         {PROGRAM} bios buffered direct mapped uring named changed beyond cached
@@ -88,7 +87,6 @@ def test_a_file_has_the_stream_that_is_in_effect(debug_kernel: Kernel, tmp_path:
 
 def test_other_fields_of_trace_records_are_where_they_were(debug_kernel: Kernel) -> None:
     script = """
-        mount -t tracefs none /sys/kernel/tracing 2> /dev/null || true
         cd /sys/kernel/tracing/events/block; cat block_rq_issue/format block_bio_queue/format
     """
     fields = re.findall(r"field:.*?(\w+)(?:\[\w*\])?;\s+offset:(\d+);", "\n".join(run(debug_kernel, script)))
@@ -207,7 +205,6 @@ def test_realtime_files_have_the_streams_of_their_device(debug_kernel: Kernel, t
             mkfs.xfs -q -f -d rtinherit=1 -r rtdev=$PWB_DEV2 $PWB_DEV
             mkdir /tmp/m; mount -o rtdev=$PWB_DEV2 $PWB_DEV /tmp/m; cd /tmp/m
             touch file; {wbctl} stream max file
-            mount -t tracefs none /sys/kernel/tracing 2> /dev/null || true
             {PROGRAM} bios buffered direct 2>&1 | tail -n 1
             cd /; umount /tmp/m
         """

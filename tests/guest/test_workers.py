@@ -22,7 +22,7 @@ WORKERS = 4
 STATS = "stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
 # The other clocks have a grain of 10 ms here, and leave what two CPUs did within it in no order.
 TRACE = """
-    trace=/sys/kernel/tracing; mount -t tracefs none $trace 2>/dev/null
+    trace=/sys/kernel/tracing
     echo counter > $trace/trace_clock
     echo 20000 > $trace/buffer_size_kb
     for event in start written single_inode_start single_inode; do

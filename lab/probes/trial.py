@@ -45,6 +45,8 @@ class Trial:
         mips: million instructions a second.
         quantum_ns: length of a quantum.
         pause: instructions that PAUSE counts for.
+        lanes: CPUs that run at once on the host, one as in the cells of a measurement; None: as many as it
+            has cores.
         loaded: whether the host is busy with something else.
         turn: number of this boot among equal ones.
     """
@@ -63,6 +65,7 @@ class Trial:
     mips: int = Hardware.mips
     quantum_ns: int = Hardware.quantum_ns
     pause: int = Hardware.pause
+    lanes: int | None = 1
     loaded: bool = False
     turn: int = 1
 
@@ -170,6 +173,7 @@ def boot(trial: Trial, kernel: Path) -> Outcome:
             mips=trial.mips,
             quantum_ns=trial.quantum_ns,
             pause=trial.pause,
+            lanes=trial.lanes,
         )
     if result.status:
         raise LabError(f"{trial}: status {result.status}: {' '.join(result.output.split())}")

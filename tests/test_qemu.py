@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from lab.machine import qemu
 from lab.util import apt as apts
 from lab.util.errors import LabError
-from lab.util.lock import exclusive
 
 # An apt-get whose archive has one package.
 APT_GET = r"""#!/bin/sh
@@ -132,9 +132,11 @@ def test_failed_download_is_told_without_the_mirror(fake: Path, cache: Path) -> 
     assert [path.name for path in cache.iterdir()] == ["lock"]
 
 
-def test_two_fetches_at_once_are_refused(fake: Path, cache: Path) -> None:
-    with exclusive(cache / "lock", "fetching QEMU"), pytest.raises(LabError, match="two runs at once"):
-        qemu.find()
+def test_second_of_two_waits_for_what_the_first_fetches(fake: Path, cache: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        found = [done.result() for done in [pool.submit(qemu.find) for _ in range(4)]]
+    assert len(set(found)) == 1
+    assert len((fake / "log").read_text().splitlines()) == 1
 
 
 def test_own_qemu_is_taken(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab.util.apt import reachable
 from lab.util.errors import LabError
-from lab.util.lock import exclusive
+from lab.util.lock import in_turn
 from lab.util.paths import cache_dir
 
 # The first whose plugins have what virtual time needs (plugin API 4).
@@ -66,7 +66,7 @@ def find() -> Qemu:
     home = cache_dir() / "qemu"
     if cached := _cached(home):
         return cached
-    with exclusive(home / "lock", "fetching QEMU"):
+    with in_turn(home / "lock"):
         return _cached(home) or _download(home)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lab.machine.qemu import Qemu
 from lab.util.errors import LabError
-from lab.util.lock import exclusive
+from lab.util.lock import in_turn
 from lab.util.paths import REPO, cache_dir
 
 SOURCES = REPO / "vtime"
@@ -36,7 +36,7 @@ def build(qemu: Qemu, sources: Path = SOURCES) -> Path:
     place = home / key / NAME
     if place.is_file():
         return place
-    with exclusive(home / "lock", "compiling virtual time"):
+    with in_turn(home / "lock"):
         if place.is_file():
             return place
         with tempfile.TemporaryDirectory(prefix=".new-", dir=home) as name:

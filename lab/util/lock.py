@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One run at a time: an advisory lock on a file, released by the kernel whatever ends the process."""
+"""One run at a time: advisory locks on files, released by the kernel whatever ends the process."""
 
 from __future__ import annotations
 
@@ -38,4 +38,17 @@ def exclusive(path: Path, what: str) -> Iterator[None]:
         file.truncate(0)
         file.write(f"{os.getpid()} {what}\n")
         file.flush()
+        yield
+
+
+@contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path`` for the length of a ``with`` block, after whoever has it: for short work.
+
+    Args:
+        path: the lock file; made where missing and left in place.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -11,7 +11,10 @@
 #include <linux/sizes.h>
 #include <linux/xarray.h>
 
-/* Time between two wake-ups of a flusher that has less to write than this. */
+/*
+ * Time between two wake-ups of a flusher that has less to write than its share
+ * of this: the more flushers there are, the less of what may be dirty each has.
+ */
 #define WB_WAKE_INTERVAL	(HZ / 20)
 #define WB_WAKE_PAGES		(SZ_1M >> PAGE_SHIFT)
 
@@ -166,7 +169,7 @@ static bool wb_flusher_rests(struct bdi_writeback *wb)
 				READ_ONCE(wb->woken_nr_flushed);
 
 	return time_in_range_open(jiffies, woken, woken + WB_WAKE_INTERVAL) &&
-	       flushed < WB_WAKE_PAGES;
+	       flushed < throttle_share(wb->throttle, WB_WAKE_PAGES);
 }
 
 /*

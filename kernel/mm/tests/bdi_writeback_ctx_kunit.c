@@ -454,6 +454,16 @@ static void sleeping_flusher_rests_while_another_runs(struct kunit *test)
 
 	last->woken_nr_flushed = 0;
 	KUNIT_EXPECT_TRUE(test, is_woken(root, last, SZ_1M >> PAGE_SHIFT));
+	/* It rests after half a MiB, but not if that was its share. */
+	do {
+		now = jiffies;
+		last->woken_time_stamp = now;
+		woken = is_woken(root, last, SZ_512K >> PAGE_SHIFT);
+	} while (time_after(jiffies, now));
+	KUNIT_EXPECT_FALSE(test, woken);
+	root->nr_dirty_wb = 2;
+	KUNIT_EXPECT_TRUE(test, is_woken(root, last, SZ_512K >> PAGE_SHIFT));
+	root->nr_dirty_wb = 0;
 	last->woken_time_stamp = jiffies - HZ;
 	KUNIT_EXPECT_TRUE(test, is_woken(root, last, 1));
 	root->state = 0;

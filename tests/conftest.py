@@ -24,6 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
     output.cpus = config.getoption("--cpus")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out, where User-mode Linux is tested, what builds another kernel of the machine ``smp``."""
+    is_left_out = collection_path.name == "test_data_races.py" and config.getoption("--machine") == "uml"
+    return is_left_out or None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def signals_end_children() -> Iterator[None]:
     """Let signals end what the tests start, also where our caller has us ignore them, as nohup and ``&`` do.

@@ -21,6 +21,7 @@ def read(name: str) -> str:
         ("warn", "WARN", "inode_to_wb+0x40", "---[ end trace"),
         ("lockdep", "lockdep report", "possible circular locking", "dump_stack_lvl"),
         ("kasan", "KASAN report", "slab-use-after-free", "======"),
+        ("data-race", "data race", "wb_next_context / wb_resize_contexts", "======"),
         ("ubsan", "UBSAN report", "array-index-out-of-bounds", "---[ end trace"),
         ("hung-task", "hung task", "umount:102 blocked", "sync_inodes_sb"),
         ("panic", "panic", "Segfault with no mm", "panic+0x3c"),

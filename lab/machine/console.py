@@ -15,6 +15,7 @@ _KINDS = [
     (kind, re.compile(pattern))
     for kind, pattern in (
         ("KASAN report", r"BUG: KASAN: "),
+        ("data race", r"BUG: KCSAN: "),
         ("UBSAN report", r"UBSAN: "),
         (
             "lockdep report",

@@ -25,6 +25,7 @@ FRAGMENTS = {
         "stock": ("common", "smp", "bench"),
         "parallel": ("common", "smp", "bench"),
         "debug": ("common", "smp", "stacked", "debug", "smp-debug"),
+        "kcsan": ("common", "smp", "stacked", "smp-debug", "kcsan"),
     },
 }
 # What the tests boot; the others are built where a command needs them.

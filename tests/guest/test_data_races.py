@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+"""No two CPUs race for data in our code, nor in a function of stock that it has been woven into.
+
+For ``make test-all``: on the kernel with KCSAN, which is built for this alone. KCSAN makes an access wait now
+and then, and looks whether another CPU comes to the same place meanwhile, one of them to write. Reported is
+what races with both sides in a function of a file that we wrote or changed: what the rest of the kernel does
+is not ours to judge.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.tree.build import Kernel, build, build_dir
+from lab.tree.source import Source
+from tests.guest.output import output_of
+from tests.touched import ours, touched
+
+pytestmark = pytest.mark.guest
+
+CPUS = 8
+HERE = Path(__file__).parent
+LOADS = {
+    "resize-xfs": f"{sys.executable} {HERE / 'resize.py'} xfs 2",
+    "resize-ext4": f"{sys.executable} {HERE / 'resize.py'} ext4 2",
+    "resize-f2fs": f"{sys.executable} {HERE / 'resize.py'} f2fs 2",
+    "agwb": f"cd {HERE.parents[1]} && {sys.executable} -m tests.guest.agwb changing",
+}
+
+
+@pytest.fixture(scope="module")
+def kcsan_kernel(kernel_source: Source) -> Kernel:
+    return build("kcsan", kernel_source, "smp")
+
+
+def functions(kernel: Kernel, source: Source) -> list[str]:
+    """Return the functions of all files that are ours or have been changed by us."""
+    tree = build_dir(kernel.flavour, source, kernel.machine) / "tree" / "obj"
+    objects = [name for name in [*ours(), *touched(source)] if (tree / name).exists()]
+    command = ["nm", "--defined-only", *objects]
+    said = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=True).stdout
+    return sorted(set(re.findall(r" [tT] (\w+)$", said, re.MULTILINE)))
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_no_data_race(kcsan_kernel: Kernel, kernel_source: Source, tmp_path: Path, load: str) -> None:
+    names = tmp_path / "functions"
+    names.write_text("".join(f"!{name}\n" for name in functions(kcsan_kernel, kernel_source)))
+    script = f"""
+        while read name; do echo "$name"; done < {names} > /sys/kernel/debug/kcsan 2>/dev/null
+        echo whitelist > /sys/kernel/debug/kcsan && echo on > /sys/kernel/debug/kcsan || exit 1
+        {LOADS[load]} > /tmp/said 2>&1 || {{ cat /tmp/said; exit 1; }}
+        echo off > /sys/kernel/debug/kcsan
+        cat /sys/kernel/debug/kcsan
+    """
+    # The guest fails the test if there was a report.
+    said = output_of(kcsan_kernel, script, fs="none", cpus=CPUS, clock="virtual", timeout_s=1800)
+    [watched] = re.findall(r"^setup_watchpoints: (\d+)$", said, re.MULTILINE)
+    assert int(watched) > 1000
+    assert "whitelisted functions" in said

@@ -5,7 +5,7 @@
 
 A cgroup overwrites a file, of which its controller lets little through. Then the root cgroup, which has no
 limit, overwrites another file of the same allocation group. Only flushers write. The second file has to be
-clean while most of the first one is not.
+clean while most of the first one is not, which would take minutes; then the limit is lifted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from tests.guest.agwb import LIBC, MODES, MOUNT, NODE, SETTLE_S, Case, File, device, fail, flush, settle
+from tests.guest.agwb import LIBC, MODES, MOUNT, NAME, NODE, SETTLE_S, Case, File, device, fail, flush, settle
 from tests.guest.resize import CGROUPS, finish, start
 
 ATTRIBUTES = {"size_mib": 192, "queues": 2, "channels": 8}
@@ -32,9 +32,11 @@ FLUSHING = {
 PROVE_LOCKING = Path("/proc/sys/kernel/prove_locking")
 SLOW = CGROUPS / "slow"
 VICTIM = CGROUPS / "victim"
-# This takes a quarter of a minute. A flusher begins with more than half of it.
+# This takes many minutes. A flusher begins with more than half of it.
 SLOW_PAGES = 8192
-SLOW_BYTES_PER_S = 2 << 20
+SLOW_BYTES_PER_S = 64 << 10
+# The command that waits when the limit is lifted: a second's worth.
+COMMAND_KIB = SLOW_BYTES_PER_S >> 10
 FREE_PAGES = 2048
 
 CACHESTAT = 451
@@ -175,6 +177,7 @@ def share(mode: str, contexts: int, limit: Limit) -> None:
         case = Case(mode)
         case.all = [slow, free]
         Path("/sys/class/bdi", number(), "nwritebacks").write_text(str(contexts))
+        Path("/sys/block", NAME, "queue/max_sectors_kb").write_text(str(COMMAND_KIB))
         # Files of one directory begin in one allocation group.
         for file in case.all:
             file.path = MOUNT / f"file{file.number}"
@@ -183,7 +186,7 @@ def share(mode: str, contexts: int, limit: Limit) -> None:
         settle()
         with limit():
             LIMITS[limit](slow, free)
-            settle()
+        settle()
         case.conclude()
 
 

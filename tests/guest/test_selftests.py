@@ -39,7 +39,7 @@ def run(kernel: Kernel, script: str) -> tuple[int, list[str]]:
         kernel.path,
         ["sh", "-c", script],
         machine=kernel.machine,
-        clock="host",
+        clock="host" if kernel.machine == "uml" else "virtual",
         fs="none",
         timeout_s=240,
         stream=output,

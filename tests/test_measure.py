@@ -79,6 +79,19 @@ def test_a_short_window_counts_where_it_was_asked_for() -> None:
     assert not measure.steady_window(run, 0.3, 0.2)[1]
 
 
+def test_a_window_may_begin_and_end_between_samples() -> None:
+    # At 0, 30, 60 ms ..., at work from 30 ms on; the window from 50 to 155 ms has samples from 60 to 150 ms.
+    run = samples.run(8, idle_s=0.5)
+    coarse = [sample.model_copy(update={"t": sample.t * 0.06}) for sample in run.samples]
+    run = run.model_copy(update={"samples": coarse, "fio_s": run.fio_s * 0.06})
+    window, steady = measure.steady_window(run, 0.02, 0.105)
+    assert steady
+    assert (window[0].t, window[-1].t) == pytest.approx((0.06, 0.15))
+    assert not measure.steady_window(run, 0.3, 0.3)[1]
+    # The same samples of jobs that ended before the window did.
+    assert not measure.steady_window(run.model_copy(update={"fio_s": 0.15}), 0.02, 0.105)[1]
+
+
 def test_busy_share_of_the_cpus() -> None:
     begin, end = _window({}, {})
     idle = [begin.model_copy(update={"idle_s": 10.0}), end.model_copy(update={"idle_s": 12.0})]

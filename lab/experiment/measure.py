@@ -207,6 +207,9 @@ def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[l
     step = _sampling_step(run.samples)
     inside = [sample for sample in run.samples if begin - step / 2 <= sample.t <= end + step / 2]
     needed_s = MIN_WINDOW_S if window_s is None else min(MIN_WINDOW_S, MIN_SHARE * window_s)
+    if window_s is not None and run.fio_s >= begin + window_s:
+        # The jobs ran all through it: first and last sample may be half an interval off at either end.
+        needed_s -= step
     if len(inside) > 1 and inside[-1].t - inside[0].t >= needed_s:
         return inside, True
     return run.samples, False

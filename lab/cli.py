@@ -348,7 +348,7 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 
 @cli.command()
 @click.option("--machine", metavar="uml|smp", help="Machine to build for  [default: uml; without names both]")
-@click.argument("flavours", nargs=-1, metavar="[stock|parallel|debug|nocgroup|traced|lockstat]...")
+@click.argument("flavours", nargs=-1, metavar="[stock|parallel|debug|nocgroup|traced|lockstat|kcsan]...")
 @_source_options
 def build(flavours: tuple[str, ...], machine: str | None, tree: Path | None, series: str | None) -> None:
     """Build kernels, all that the tests need unless named; print where each is."""
@@ -704,6 +704,34 @@ def compare(
         where = Where(scheduler, fresh)
         folders = tuple(tables.measure(names, full=full, source=_source(tree, series), where=where, **rest))
     tables.compare(list(folders), output or tables.OUTPUT)
+
+
+@cli.command()
+@click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@_output_folder("results/scaling", "Folder for table.md, and a JSON file and a plot for each workload")
+@_where_options
+@_source_options
+def scaling(
+    *,
+    workloads: tuple[str, ...],
+    output: Path,
+    scheduler: str | None,
+    fresh: bool,
+    tree: Path | None,
+    series: str | None,
+) -> None:
+    """Show how workloads scale from 2 to 64 CPUs, and what limits each, with profiles.
+
+    WORKLOAD is one of allocate, append, mmap, overwrite and small; all of them unless given: hours on two
+    cores. A run that was interrupted goes on where it was.
+    """
+    from lab.experiment.bench import Where
+    from lab.result import scaling as scalings
+
+    source = _source(tree, series)
+    for name in scalings.chosen(workloads):
+        scalings.keep(name, scalings.measure(name, source, Where(scheduler, fresh, profiled=True)), output)
+    click.echo(f"{output / scalings.TABLE}")
 
 
 @cli.command(

@@ -107,6 +107,30 @@ def test_further_numbers_of_cpus_have_stock_and_as_many_contexts() -> None:
     ]
     assert not any(boot.direct for boot in further)
     assert len({boot.folder for boot in further}) == 4
+    # The same work in the window: four times as long with 2 CPUs as with 8.
+    windows = [[(limit.ramp_s, limit.window_s) for limit in boot.limits] for boot in further]
+    given = [(2.0, 4.0), (2.0, 4.0)]
+    longer = [(8.0, 16.0), (8.0, 16.0)]
+    assert windows == [longer, longer, given, given]
+    both = schedule.boots(_on_smp(repetitions=1, scaling=[2, 16], devices=["brd", "waiting"]))
+    assert {boot.cpus for boot in both if boot.device == "brd"} == {2, 8, 16}
+    assert {boot.cpus for boot in both if boot.device == "waiting"} == {8}
+
+
+def test_further_numbers_of_cpus_may_have_more() -> None:
+    chosen = _on_smp(
+        repetitions=1,
+        scaling=[2, 16],
+        scaling_contexts=[1, 4, "cpus"],
+        scaling_bounds={"bdis": 16, "direct": 2},
+    )
+    further = schedule.boots(chosen)[3:]
+    assert [(boot.cpus, boot.setting.variant) for boot in further] == [
+        (cpus, variant) for cpus in (2, 16) for variant in ("stock", "parallel", "bdis")
+    ]
+    parallel = [boot for boot in further if boot.setting.variant == "parallel"]
+    assert [[setting.contexts for setting in boot.settings] for boot in parallel] == [[1, 2], [1, 4, 16]]
+    assert [boot.direct is not None for boot in further] == [True, False, False, False, False, False]
 
 
 def test_headline_fits_its_budget() -> None:

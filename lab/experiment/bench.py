@@ -30,6 +30,8 @@ from lab.experiment.schedule import Boot, Step
 from lab.experiment.store import Store, surroundings
 from lab.machine import devices, guest, guest_memory, host, host_idle
 from lab.machine.hardware import Hardware
+from lab.profile.bottleneck import Bottleneck, bottleneck
+from lab.profile.summary import Profile
 from lab.result import plots, profile, report, results
 from lab.result.results import Clock, Key, Measured
 from lab.tree import build
@@ -55,7 +57,7 @@ class Where:
     Attributes:
         scheduler: address of a cluster of dask.distributed that is there already; None: on this machine.
         fresh: measure again what was measured before.
-        profiled: write a profile of each run; so all are measured again.
+        profiled: write a profile of each run; what was measured without one is measured again.
     """
 
     scheduler: str | None = None
@@ -200,7 +202,8 @@ def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path, where
             if crew is None:
                 count = cluster.places(chosen.guest.mem_mib, len(schedule.boots(chosen)))
                 crew = stack.enter_context(cluster.local(count, where.runner))
-            return measured(crew=crew, store=Store(surroundings()), fresh=where.fresh or where.profiled)
+            around = surroundings() | ({"profile": "of each run"} if where.profiled else {})
+            return measured(crew=crew, store=Store(around), fresh=where.fresh)
         mib = chosen.guest.mem_mib
         report.terminal().print(f"filling {mib} MiB of memory for the guests", highlight=False)
         memory = stack.enter_context(guest_memory.filled(mib))
@@ -387,7 +390,15 @@ def _measured(
         dirty_limit_mib=step.dirty_limit_mib,
     )
     raw_path = f"raw/{folder.name}/{run.fio_json}"
-    return Measured(key=key, round=boot.round, raw=raw_path, figures=got, clock=clock)
+    limit = _bottleneck(folder / run.name / profile.JSON)
+    return Measured(key=key, round=boot.round, raw=raw_path, figures=got, clock=clock, bottleneck=limit)
+
+
+def _bottleneck(path: Path) -> Bottleneck | None:
+    """Pick what limits a run from its profile; None if it has none."""
+    if not path.exists():
+        return None
+    return bottleneck(Profile.model_validate_json(path.read_text(encoding="utf-8")))
 
 
 def _spread_over_all(run: RawRun) -> bool:

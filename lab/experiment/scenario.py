@@ -42,6 +42,12 @@ class Window(Strict):
             raise ValueError(f"between_mib {list(self.between_mib)}: expected the smaller amount first")
         return self
 
+    def longer(self, times: float) -> Self:
+        """Return a window that is so many times as long; one that ends with an amount stays as it is."""
+        if self.between_mib or self.window_s is None:
+            return self
+        return self.model_copy(update={"ramp_s": self.ramp_s * times, "window_s": self.window_s * times})
+
 
 class Limit(Window):
     """One dirty limit: ``vm.dirty_bytes``; ``vm.dirty_background_bytes`` is half of it."""
@@ -137,13 +143,15 @@ class Scenario(Strict):
     values of ``wb_workers`` to try with each, ``ag_modes`` modes of XFS's AG-aware writeback, for overwrites
     and delayed allocation alike; none of them: the kernel's own default. ``placements`` say where XFS begins
     to look for blocks of a file: ``base`` in the AG of its inode, ``generic`` in a window of AGs, ``stream``
-    in those of a write stream of its own. ``scaling`` are further numbers of CPUs, at which stock and as
-    many contexts as CPUs are measured. ``parts`` are pieces of the steady window, to tell how much the rate
-    varies within it. ``sample_s`` is the time between two looks at the counters. ``mkfs`` has further
-    arguments of a filesystem's mkfs, in which ``{cpus}`` stands for the guest's CPUs to each
-    of its devices, at least 2. ``prepare`` is a shell script that runs in the filesystem before every fio
-    run; what it leaves running in the background gets a SIGTERM after that run. ``published`` and
-    ``bars`` are what ``pwb compare`` puts beside the result.
+    in those of a write stream of its own. ``scaling`` are further numbers of CPUs, at which the first
+    device, stock and ``scaling_contexts`` are measured, where ``cpus`` is as many contexts as CPUs, and what
+    is more is left out; and the bounds in ``scaling_bounds``, each up to so many CPUs. Fewer CPUs than the
+    guest's have ramps and windows longer by as much, and do the same work in them. ``parts`` are pieces of
+    the steady window, to tell how much the rate varies within it. ``sample_s`` is the time between two looks
+    at the counters. ``mkfs`` has further arguments of a filesystem's mkfs, in which ``{cpus}`` stands
+    for the guest's CPUs to each of its devices, at least 2. ``prepare`` is a shell script that runs in the
+    filesystem before every fio run; what it leaves running in the background gets a SIGTERM after that run.
+    ``published`` and ``bars`` are what ``pwb compare`` puts beside the result.
     ``timeout_s`` is for one boot, in seconds of the host.
     """
 
@@ -158,6 +166,8 @@ class Scenario(Strict):
     placements: list[Placement] = Field(default_factory=list)
     bounds: list[Bound] = Field(default_factory=list)
     scaling: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list)
+    scaling_contexts: tuple[Annotated[int, Field(ge=1, le=64)] | Literal["cpus"], ...] = ("cpus",)
+    scaling_bounds: dict[Bound, Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=dict)
     repetitions: int = Field(ge=1)
     parts: int = Field(default=1, ge=1)
     sample_s: float = Field(default=0.5, gt=0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.experiment.published import Affinity, AgMode, Filesystem, Placement
-from lab.experiment.scenario import Limit, Machine, Scenario, Window
+from lab.experiment.scenario import Bound, Limit, Machine, Scenario, Window
 from lab.experiment.setting import Setting
 
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
@@ -126,20 +126,21 @@ def boots(chosen: Scenario) -> list[Boot]:
         boot
         for device in chosen.devices
         for number in range(chosen.repetitions)
-        for cpus in [chosen.guest.cpus, *chosen.scaling]
+        for cpus in [chosen.guest.cpus, *(chosen.scaling if device == chosen.devices[0] else [])]
         for fs in chosen.filesystems
         for boot in _on_one_filesystem(chosen, device, fs, cpus, number)
     ]
 
 
 def _on_one_filesystem(chosen: Scenario, device: str, fs: Filesystem, cpus: int, number: int) -> list[Boot]:
-    limits = tuple(chosen.limits)
+    longer = max(1.0, chosen.guest.cpus / cpus)
+    limits = tuple(limit.longer(longer) for limit in chosen.limits)
     parts = [limits] if chosen.reusable_files else [(limit,) for limit in limits]
     settings = _rotated(_settings(chosen, cpus), number)
     together = (
         _mergeable(settings) if chosen.virtual and chosen.reusable_files else [(one,) for one in settings]
     )
-    has_direct = "direct" in chosen.bounds and cpus == chosen.guest.cpus
+    has_direct = "direct" in _bounds(chosen, cpus)
     return [
         Boot(
             machine=chosen.guest.machine,
@@ -172,8 +173,7 @@ def _settings(chosen: Scenario, cpus: int) -> list[Setting]:
     crews: list[int | None] = [*chosen.workers]
     modes: list[AgMode | None] = [*chosen.ag_modes]
     placements: list[Placement | None] = [*chosen.placements]
-    is_scaling = cpus != chosen.guest.cpus
-    for contexts in [cpus] if is_scaling else chosen.contexts:
+    for contexts in _contexts(chosen, cpus):
         # With one context there is nothing to choose.
         tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
         found += [
@@ -190,9 +190,24 @@ def _settings(chosen: Scenario, cpus: int) -> list[Setting]:
             for mode in modes or [None]
             for placement in placements or [None]
         ]
-    if "bdis" in chosen.bounds and not is_scaling:
+    if "bdis" in _bounds(chosen, cpus):
         found.append(Setting(variant="bdis", contexts=None))
     return [setting.model_copy(update={"layout": layout}) for setting in found for layout in chosen.layouts]
+
+
+def _contexts(chosen: Scenario, cpus: int) -> list[int]:
+    """Return the numbers of contexts to measure on a guest with so many CPUs."""
+    if cpus == chosen.guest.cpus:
+        return chosen.contexts
+    asked = [cpus if contexts == "cpus" else contexts for contexts in chosen.scaling_contexts]
+    return [contexts for contexts in dict.fromkeys(asked) if contexts <= cpus]
+
+
+def _bounds(chosen: Scenario, cpus: int) -> list[Bound]:
+    """Return the bounds to measure on a guest with so many CPUs."""
+    if cpus == chosen.guest.cpus:
+        return chosen.bounds
+    return [bound for bound, most_cpus in chosen.scaling_bounds.items() if cpus <= most_cpus]
 
 
 def _rotated(settings: list[Setting], number: int) -> list[Setting]:

@@ -34,29 +34,33 @@ def draw(folder: Path, cells: list[Cell]) -> list[Path]:
     made: list[Path] = []
     for rig, shown in rigs(cells).items():
         made += [
-            _saved(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
-            _saved(folder / f"dirty-{rig.name}.png", dirty(rig.label, shown, folder)),
-            _saved(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
+            save(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
+            save(folder / f"dirty-{rig.name}.png", dirty(rig.label, shown, folder)),
+            save(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
         ]
     for device in dict.fromkeys(cell.device for cell in cells):
         shown = [cell for cell in in_order(cells) if cell.device == device]
         if len({cell.cpus for cell in shown}) > 1:
-            made.append(_saved(folder / f"scaling-{device}.png", scaling(device, shown)))
+            made.append(save(folder / f"scaling-{device}.png", scaling(device, shown)))
     return made
 
 
-def _saved(path: Path, figure: Figure) -> Path:
+def save(path: Path, figure: Figure) -> Path:
+    """Write a figure and return its path."""
     figure.savefig(path, dpi=DPI)
     plt.close(figure)
     return path
 
 
 def scaling(device: str, cells: list[Cell]) -> Figure:
-    """Lines of MiB/s over CPUs, stock and as many contexts as CPUs: a panel per filesystem and limit."""
-    shown = [cell for cell in cells if cell.variant == "stock" or cell.contexts == cell.cpus]
-    groups = _groups(shown)
-    filesystems = list(dict.fromkeys(fs for fs, _ in groups))
-    limits = list(dict.fromkeys(limit for _, limit in groups))
+    """Lines of MiB/s over CPUs: a panel per filesystem and limit.
+
+    Stock, as many contexts as CPUs, each number of contexts that was measured wherever the guest has the
+    CPUs for it, and the bounds.
+    """
+    panels = _groups(cells)
+    filesystems = list(dict.fromkeys(fs for fs, _ in panels))
+    limits = list(dict.fromkeys(limit for _, limit in panels if limit is not None))
     figure, grid = plt.subplots(
         len(limits), len(filesystems), squeeze=False, sharey="row", layout="constrained",
         figsize=(max(3.6 * len(filesystems), 6), 0.8 + 2.6 * len(limits)),
@@ -64,34 +68,45 @@ def scaling(device: str, cells: list[Cell]) -> Figure:
     for line, limit in enumerate(limits):
         for column, fs in enumerate(filesystems):
             axes = grid[line][column]
-            _scaling_lines(axes, groups.get((fs, limit), []))
+            _scaling_lines(axes, panels.get((fs, limit), []) + panels.get((fs, None), []))
             axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
             if line == len(limits) - 1:
                 axes.set_xlabel("CPUs, a job each")
             if column == 0:
                 axes.set_ylabel("MiB/s at the device")
+        # Shared, so only now: the bottom alone cannot be set without fixing the top as it is.
+        grid[line][0].set_ylim(bottom=0)
     figure.suptitle(f"Throughput over CPUs, device {device} (median; whiskers: min to max)")
     _legend(figure, grid[0][0])
     return figure
 
 
 def _scaling_lines(axes: Axes, cells: list[Cell]) -> None:
-    lines = {
-        "stock": (STOCK_COLOUR, [cell for cell in cells if cell.variant == "stock"]),
-        "contexts = CPUs": (
-            to_hex(CONTEXT_COLOURS(DARKEST)),
-            [cell for cell in cells if cell.variant == "parallel" and cell.contexts == cell.cpus],
-        ),
-    }
-    for label, (colour, points) in lines.items():
+    counts = {cell.cpus for cell in cells}
+    ours = [cell for cell in cells if cell.variant == "parallel"]
+    lines = {"stock": (STOCK_COLOUR, "-", [cell for cell in cells if cell.variant == "stock"])}
+    for contexts in sorted({cell.contexts for cell in ours if cell.contexts}):
+        points = [cell for cell in ours if cell.contexts == contexts]
+        throughout = {cell.cpus for cell in points} == {cpus for cpus in counts if cpus >= contexts}
+        if throughout and len(points) > 1:
+            shade = LIGHTEST if contexts == 1 else (LIGHTEST + DARKEST) / 2
+            name = f"{contexts} context{'s' if contexts > 1 else ''}"
+            lines[name] = (to_hex(CONTEXT_COLOURS(shade)), "-", points)
+    diagonal = [cell for cell in ours if cell.contexts == cell.cpus]
+    lines["contexts = CPUs"] = (to_hex(CONTEXT_COLOURS(DARKEST)), "-", diagonal)
+    for variant, (colour, style) in BOUND_STYLES.items():
+        points = [cell for cell in cells if cell.variant == variant]
+        if len(points) > 1:
+            lines[f"{points[0].label} (bound)"] = (colour, style, points)
+    for label, (colour, style, points) in lines.items():
         rates = [cell.mib_s for cell in points]
         whiskers = [[rate.median - rate.min for rate in rates], [rate.max - rate.median for rate in rates]]
         axes.errorbar(
             [cell.cpus for cell in points], [rate.median for rate in rates],
-            yerr=whiskers, marker="o", capsize=3, color=colour, label=label,
+            yerr=whiskers, marker="o", capsize=3, color=colour, linestyle=style, label=label,
         )  # fmt: skip
-    axes.set_ylim(bottom=0)
-    axes.set_xticks(sorted({cell.cpus for cell in cells}))
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sorted(counts), [str(cpus) for cpus in sorted(counts)])
     axes.grid(alpha=0.3)
 
 

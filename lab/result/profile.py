@@ -29,7 +29,8 @@ SVG, SLEEP_SVG, MARKDOWN, JSON = "profile.svg", "profile-sleep.svg", "profile.md
 def report(record: Path, symbols: Path, folder: Path, names: Sequence[str] = ()) -> Profile:
     """Write profile.svg, profile-sleep.svg, profile.md and profile.json.
 
-    Where the command marked several times to look at, each of them has such files too, in a folder below.
+    Where the command marked several times to look at, or one that has a name, each of them has such files
+    too, in a folder below.
 
     Args:
         record: what ``vtime.so`` wrote.
@@ -48,7 +49,7 @@ def report(record: Path, symbols: Path, folder: Path, names: Sequence[str] = ())
     absent, why = offcpu.absences(read), offcpu.waits(read, named)
     chosen = windows(offcpu.marks(absent, why), int(read.time_ns.min()), int(read.time_ns.max()))
     parts = {folder: chosen}
-    if len(chosen) > 1:
+    if names or len(chosen) > 1:
         called = [*names, *(f"{number + 1}" for number in range(len(names), len(chosen)))]
         parts |= {folder / name: [window] for name, window in zip(called, chosen, strict=False)}
     found = {}

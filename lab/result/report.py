@@ -14,6 +14,7 @@ from rich.table import Table
 
 from lab.experiment.measure import Spread
 from lab.experiment.published import AgMode
+from lab.result import bottleneck_table
 from lab.result.results import Cell
 
 AG_MODES = get_args(AgMode)
@@ -235,6 +236,8 @@ def markdown(cells: list[Cell], notes: list[str]) -> str:
         lines.append(f"|{'---|' * LEFT_COLUMNS}{'---:|' * (len(COLUMNS) - LEFT_COLUMNS)}")
         lines += [f"| {' | '.join(row(cell))} |" for cell in shown]
         lines.append("")
+        limits = bottleneck_table.markdown(shown)
+        lines += ["What limits each, by its profile:", "", *limits, ""] if limits else []
     lines += [f"- {said}" for said in remarks(cells, notes)]
     return "\n".join(lines) + "\n"
 

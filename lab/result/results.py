@@ -16,6 +16,7 @@ from lab.experiment.measure import Figures, Rates, Raw, Spread, rate_spread, rat
 from lab.experiment.published import Variant
 from lab.experiment.scenario import Machine
 from lab.experiment.setting import Setting
+from lab.profile.bottleneck import Bottleneck
 from lab.util.paths import REPO
 
 RESULTS = REPO / "results"
@@ -39,7 +40,8 @@ class Cell(Key, frozen=True):
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
     stock itself. Ratios are of medians in the same result; their spreads are of the ratios round by round. A
-    figure that could not be had is None. docs/results.md explains each.
+    figure that could not be had is None; ``bottleneck`` is that of the first run, where runs were profiled.
+    docs/results.md explains each.
     """
 
     scenario: str
@@ -69,6 +71,7 @@ class Cell(Key, frozen=True):
     extents_before: Spread | None
     host_s_per_s: Spread | None = None
     lost: Spread | None = None
+    bottleneck: Bottleneck | None = None
     raw: list[str]
 
 
@@ -100,6 +103,7 @@ class Measured(BaseModel):
     raw: str
     figures: Figures
     clock: Clock | None = None
+    bottleneck: Bottleneck | None = None
 
 
 def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
@@ -166,6 +170,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[R
         extents_before=over("extents_before"),
         host_s_per_s=spread(run.clock.host_s_per_s if run.clock else None for run in runs),
         lost=spread(run.clock.lost if run.clock else None for run in runs),
+        bottleneck=runs[0].bottleneck,
         raw=list(dict.fromkeys(run.raw for run in runs)),
     )
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How far each workload scales with the CPUs, and what limits it: a plot for each, and one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from lab.experiment import bench
+from lab.experiment import scenario as scenarios
+from lab.result import bottleneck_table, plots, results
+from lab.result.report import in_order
+from lab.result.results import Cell
+from lab.tree.source import Source
+from lab.util.errors import unknown_name
+
+PREFIX = "scaling-"
+TABLE = "table.md"
+HEADING = """\
+# What limits each workload, by CPUs and contexts
+
+Made with `./pwb scaling`: 2 to 64 CPUs in virtual time, a memory-backed device, one run. Shares are of all
+CPUs' time, those of functions of the time that was not idle. In brackets: how many tasks wait there on
+average, asleep or spinning.
+"""
+_CELLS = TypeAdapter(list[Cell])
+
+
+def workloads() -> list[str]:
+    """Return the workloads that there is a scenario for."""
+    return [name.removeprefix(PREFIX) for name in scenarios.names() if name.startswith(PREFIX)]
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """Return the workloads that are asked for, all of them without a name.
+
+    Raises:
+        LabError: there is no such workload.
+    """
+    for name in names:
+        if name not in workloads():
+            raise unknown_name("workload", name, workloads())
+    return [name for name in workloads() if not names or name in names]
+
+
+def measure(workload: str, source: Source, where: bench.Where) -> list[Cell]:
+    """Run the scenario of a workload and return its cells.
+
+    Raises:
+        LabError: as :func:`lab.experiment.bench.bench`.
+    """
+    folder = bench.bench(PREFIX + workload, source=source, where=where)
+    return results.read(folder)[0]
+
+
+def keep(workload: str, cells: Sequence[Cell], folder: Path) -> None:
+    """Write the cells of a workload and its plot into a folder, and the table of all that are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # Raw data stays behind, in the folder of the run.
+    listed = [cell.model_copy(update={"raw": []}) for cell in in_order(cells)]
+    lines = ",\n".join(cell.model_dump_json() for cell in listed)
+    (folder / f"{workload}.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    plots.save(folder / f"{workload}.png", plots.scaling(listed[0].device, listed))
+    (folder / TABLE).write_text(table(folder), encoding="utf-8")
+
+
+def table(folder: Path) -> str:
+    """Return the table of all workloads in a folder."""
+    text = HEADING
+    for workload in workloads():
+        path = folder / f"{workload}.json"
+        if path.exists():
+            cells = _CELLS.validate_json(path.read_bytes())
+            title = scenarios.load(PREFIX + workload).title
+            lines = bottleneck_table.markdown(in_order(cells))
+            text += "\n".join([f"\n## {workload}: {title}", "", *lines]) + "\n"
+    return text

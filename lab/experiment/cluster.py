@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
 import logging
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +19,7 @@ from typing import Any, Protocol
 
 import dask
 import distributed
+from tornado.ioloop import IOLoop
 
 from lab.experiment import cells
 from lab.experiment.cells import Runner, Task
@@ -85,6 +90,22 @@ def places(mem_mib: int, boots: int) -> int:
     return max(1, min(cores, room, boots))
 
 
+@functools.cache
+def _event_loop() -> IOLoop:
+    """Return an event loop in a thread of its own, for as long as we live.
+
+    Dask gives up one that does not run within 10 s, as may be on a busy host.
+    """
+    ready: Future[IOLoop] = Future()
+
+    async def run() -> None:
+        ready.set_result(IOLoop.current())
+        await asyncio.Event().wait()
+
+    threading.Thread(target=asyncio.run, args=(run(),), name="dask", daemon=True).start()
+    return ready.result()
+
+
 @contextmanager
 def local(count: int, runner: Runner) -> Iterator[Crew]:
     """Hold a cluster of this machine: so many workers, each with cores of its own.
@@ -95,6 +116,7 @@ def local(count: int, runner: Runner) -> Iterator[Crew]:
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(
             distributed.LocalCluster(
+                loop=_event_loop(),
                 n_workers=count,
                 threads_per_worker=1,
                 processes=True,

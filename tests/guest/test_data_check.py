@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is written on 8 CPUs is what is read, mapped writes too, on stock and with 8 contexts.
-
-User-mode Linux with more than one CPU loses mapped writes, on stock too: this is the other machine's part.
-"""
+"""What is written is what is read, mapped writes too: on both machines, with several CPUs."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from lab.util.program import compiled
 from tests.guest.output import output_of
@@ -18,6 +16,8 @@ pytestmark = pytest.mark.guest
 
 CPUS = 8
 OPERATIONS = 200
+# Without hooks/0-um-tlb stock lost a mapped write after some 900 operations on XFS, and 8,000 on ext4.
+UML_OPERATIONS = 3000
 JOB = Path(__file__).with_name("verify.fio")
 # Flushers begin at once, and writers are throttled.
 LIMITS = {"/proc/sys/vm/dirty_background_bytes": str(1 << 20), "/proc/sys/vm/dirty_bytes": str(8 << 20)}
@@ -46,3 +46,11 @@ def test_every_byte_is_as_written(
     # All that a file can go through was done.
     assert " 0, " not in said
     assert said.endswith("verified\n"), said
+
+
+@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+def test_mapped_writes_of_several_cpus(debug_kernel: Kernel, fs: str) -> None:
+    check = compiled(REPO / "guest" / "data_check.c")
+    said = output_of(debug_kernel, [str(check), ".", "6", str(UML_OPERATIONS), "7"], fs=fs, settings=LIMITS)
+    assert "every byte is as written" in said, said
+    assert " 0, " not in said

@@ -3,8 +3,9 @@
  * handover KIND CPUS TIMES: threads on CPUs of their own take a lock in turn, so many times in all; prints the ns each took.
  *
  * KIND is "round" (one thread after the other, each in its turn), "ticket" (in the order in which they came) or "spin"
- * (whoever is first); all wait with PAUSE. The lock is held for 200 instructions and left alone for 200. The first
- * tenth does not count: the threads start one by one.
+ * (whoever is first); all wait with PAUSE. The lock is held for 200 instructions and left alone for 2 to 398, at random:
+ * with a fixed time the threads would keep the phase in which they started, and each start would have a figure of its own.
+ * The first tenth does not count: the threads start one by one.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,6 +24,13 @@ static _Atomic unsigned int taken;		/* of spin */
 static _Atomic unsigned int next, served;	/* of ticket */
 static long taken_times;			/* under the lock */
 static int64_t begin_ns, end_ns;
+
+/* Mean HALF_OF_200, from a generator whose upper bits are good enough (Numerical Recipes' quick one). */
+static uint64_t half_of_rest(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return 1 + (*state >> 16) % (2 * HALF_OF_200 - 1);
+}
 
 static void take(long cpu)
 {
@@ -56,6 +64,7 @@ static void give(void)
 static void *run(void *number)
 {
 	long cpu = (long)number;
+	uint32_t state = cpu;
 	int more = 1;
 
 	pin(cpu);
@@ -69,7 +78,7 @@ static void *run(void *number)
 		spend(HALF_OF_200);
 		more = taken_times++ < times;
 		give();
-		spend(HALF_OF_200);
+		spend(half_of_rest(&state));
 	}
 	return NULL;
 }

@@ -43,7 +43,7 @@ PAGES, PAGES_PER_S = 10_000, 50_000
 RATE_MIB_S = 20
 NAP_S, LONG_NAP_S = 1, 11
 LOCKS = [(kind, cpus) for kind in ("round", "ticket", "spin") for cpus in (2, 4, 8)]
-HANDOVERS = 20_000
+HANDOVERS = 100_000
 # What the lock is held for: see guest/clock/handover.c.
 HELD_NS = 200
 HALF_QUANTUM = "half the quantum"

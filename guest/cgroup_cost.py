@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run in the guest: what memory the writebacks of cgroups cost, with every context in use.
+r"""Run in the guest: what memory the writebacks of cgroups cost, with every context in use.
 
-    ./pwb guest --machine smp --cpus 8 --kernel stock -- python3 $PWD/guest/cgroup_cost.py
-    ./pwb guest --machine smp --cpus 8 --kernel parallel -- python3 $PWD/guest/cgroup_cost.py
+    ./pwb guest --machine smp --clock host --cpus 8 --possible-cpus 255 --mem-mib 4096 --kernel stock -- \
+        python3 $PWD/guest/cgroup_cost.py
+    ./pwb guest --machine smp --clock host --cpus 8 --possible-cpus 255 --mem-mib 4096 --kernel parallel -- \
+        python3 $PWD/guest/cgroup_cost.py
 
 Cgroups are made that write nothing, and others that write a small file in each context. Python's standard
 library only.

@@ -269,7 +269,7 @@ def _kernel(kernel: str, tree: Path | None, series: str | None, options: dict[st
     from lab.machine.hardware import Hardware
     from lab.tree import config
 
-    size = ("machine", "clock", "mem_mib", "cpus", "mips", "quantum_ns", "lanes")
+    size = ("machine", "clock", "mem_mib", "cpus", "possible_cpus", "mips", "quantum_ns", "lanes")
     hardware = Hardware(**{name: options[name] for name in size if name in options})
     flavours = config.FRAGMENTS[hardware.machine]
     is_path = "/" in kernel
@@ -378,6 +378,11 @@ def build(flavours: tuple[str, ...], machine: str | None, tree: Path | None, ser
     help="Seconds of the host until the guest must be off  [default: 300, in virtual time 1800]",
 )
 @_clock("virtual")
+@click.option(
+    "--possible-cpus",
+    type=int,
+    help="CPUs that the kernel prepares for, which are not started; on smp up to 255  [default: --cpus]",
+)
 @click.option(
     "--mips", type=int, help="In virtual time: million instructions a CPU does a second  [default: 1000]"
 )

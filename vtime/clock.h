@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAX_CPUS 64
+#define MAX_CPUS 256
 #define NEVER UINT64_MAX
 /* A virtual CPU's counter at which it has to come to clock_wait(). */
 #define COUNT_END (UINT64_C(1) << 62)

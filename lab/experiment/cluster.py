@@ -156,7 +156,8 @@ def existing(address: str, needed: Sequence[Path], runner: Runner) -> Iterator[C
         seen = client.run(_sees, [str(path) for path in needed])
         if not seen:
             raise LabError(
-                f"scheduler {address} has no workers: start some, each with: ./pwb worker {address}"
+                f"scheduler {address} has no workers: start some, each with: ./pwb python -m "
+                f"distributed.cli.dask_worker {address} --nthreads 1 --memory-limit 0"
             )
         for worker, missing in seen.items():
             if missing:

@@ -113,8 +113,10 @@ class Hardware:
         most = smp.MAX_CPUS
         if not 1 <= self.cpus <= most:
             raise LabError(f"{self.cpus} guest CPUs: expected 1 to {most}, which its kernels are built for")
-        if not self.cpus <= (self.possible_cpus or self.cpus) <= most:
-            raise LabError(f"{self.possible_cpus} possible CPUs: expected {self.cpus} to {most}")
+        if not self.cpus <= (self.possible_cpus or self.cpus) <= smp.MAX_POSSIBLE_CPUS:
+            raise LabError(
+                f"{self.possible_cpus} possible CPUs: expected {self.cpus} to {smp.MAX_POSSIBLE_CPUS}"
+            )
         if self.memory is not None:
             raise LabError("memory from a file is for the machine uml only: leave it out")
         lanes = 1 if self.lanes is None else self.lanes

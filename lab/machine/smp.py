@@ -13,6 +13,8 @@ from lab.machine.qemu import Qemu
 from lab.util.errors import LabError
 
 MAX_CPUS = 64
+# What the kernel prepares for: as many as have a number without x2APIC (Intel SDM 3A, "Local APIC ID").
+MAX_POSSIBLE_CPUS = 255
 # The boot protocol of x86 (Documentation/arch/x86/boot.rst): where a bzImage says what it is.
 MAGIC_AT, MAGIC = 0x202, b"HdrS"
 LOADFLAGS_AT, IS_64_BIT = 0x236, 1

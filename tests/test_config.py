@@ -99,7 +99,7 @@ def test_our_own_fragments_are_well_formed(machine: str, flavour: str) -> None:
 
 def test_the_machine_for_measurements_has_many_cpus_and_stacks_that_can_be_walked() -> None:
     asked = {request.symbol: request.value for request in config.merge(config.fragments("parallel", "smp"))}
-    assert asked["CONFIG_NR_CPUS"] == "64"
+    assert asked["CONFIG_NR_CPUS"] == "256"
     assert asked["CONFIG_FRAME_POINTER"] == asked["CONFIG_PREEMPT_LAZY"] == "y"
 
 

@@ -25,6 +25,8 @@ LOAD = REPO / "guest" / "load.py"
 GUEST_RESULTS = Path("/results")
 # The counters of virtual time, written last: what has it is whole.
 CLOCK = "clock.json"
+# One CPU after the other: with more at once, what a cell comes to depends on the cores that a worker has.
+LANES = 1
 # Of a filesystem by mkfs.xfs, which wants a second place for the superblock.
 MIN_AGS = 2
 
@@ -49,6 +51,7 @@ class Runner(Protocol):
         device_count: int,
         device_size_mib: int | None,
         mkfs: Sequence[str],
+        lanes: int | None,
     ) -> guest.GuestResult: ...
 
 
@@ -184,6 +187,7 @@ def _boot(one: Task, runner: Runner) -> None:
             device_count=one.device_count,
             device_size_mib=one.device_size_mib,
             mkfs=one.mkfs,
+            lanes=LANES,
         )
     except GuestError as error:
         raise GuestError(f"{one.label}: {error}") from error

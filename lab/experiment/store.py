@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from lab.experiment.cells import LOAD, Task, tool
+from lab.experiment.cells import LANES, LOAD, Task, tool
 from lab.machine import devices, qemu, vtime
 from lab.machine.hardware import Hardware
 from lab.util.paths import REPO, cache_dir
@@ -31,6 +31,7 @@ def surroundings() -> dict[str, str]:
         "vtime": vtime.build(emulator).parent.name,
         "quantum_ns": str(clock.quantum_ns),
         "mips": str(clock.mips),
+        "lanes": str(LANES),
         "fio": output([tool("fio", "fio"), "--version"]),
         "load": _digest(LOAD.read_bytes()),
         "agent": _digest(AGENT.read_bytes()),

@@ -329,6 +329,8 @@ void clock_cpu_starts(unsigned int index)
 	if (index >= n_cpus)
 		n_cpus = index + 1;
 	cpu->thread = (pid_t)syscall(SYS_gettid);
+	/* Who is woken does not preempt its waker, which goes to sleep next and still holds the lock. */
+	sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){});
 	cpu->lane = ANY_LANE;
 	cpu->clock = now();
 	cpu->state = READY;

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -25,7 +27,7 @@ Made with `./pwb clock`. Each line says what was tried, what should come out, an
 bound is only told. A cell is 8 jobs on 8 CPUs (unless it says otherwise) that overwrite cached files at
 random, 4 KiB at a time, on a RAM disk with a dirty limit of 128 MiB; what is written back counts, in a
 window of 0.8 s of virtual time. One CPU at a time runs on the host (one lane), as in the cells of a
-measurement; the lines of `speed` have a lane for each of its cores.
+measurement, of which each core of the host runs one.
 
 """
 BOOTS = 3
@@ -305,21 +307,53 @@ def every_lane(trial: Trial) -> Trial:
     return replace(trial, lanes=None)
 
 
+def on_each_core(run: Run, trial: Trial) -> list[Outcome]:
+    """Do a trial on each of the host's cores at once, as the cells of a measurement are run."""
+    cores = sorted(os.sched_getaffinity(0))
+
+    def on_core(core: int) -> Outcome:
+        # Of this thread only; its guest inherits it.
+        os.sched_setaffinity(0, {core})
+        return run(replace(trial, turn=trial.turn + cores.index(core)))
+
+    with ThreadPoolExecutor(len(cores)) as pool:
+        return list(pool.map(on_core, cores))
+
+
 def speed(run: Run) -> Iterable[Row]:
     """What virtual time costs in the host's."""
     for cpus, most_s, most_boot_s in ((8, 25, 15), (16, 55, 30)):
         boot_s = run(every_lane(loop_trial(LOOP, cpus, cpus))).at_s[0]
         yield below(f"{cpus} CPUs, from the start to the command", boot_s, most_boot_s, "s")
-        outcome = run(every_lane(cell("parallel", (cpus,), cpus=cpus)))
-        host_s = outcome.windows_s()[0] / (WINDOW_MS / 1e3)
-        what = f"{cpus} CPUs, {cpus} contexts on xfs, host's seconds for one"
-        yield below(what, host_s, most_s, "s")
-        lost = 100 * outcome.clock["lost_ns"] / outcome.clock["host_ns"]
-        yield below(f"{cpus} CPUs, {cpus} contexts on xfs, time lost at the barrier", lost, 2, "%")
+        trial = cell("parallel", (cpus,), cpus=cpus)
+        what = f"{cpus} CPUs, {cpus} contexts on xfs"
+        outcomes = on_each_core(run, trial)
+        host_s = statistics.fmean(window_s(outcome) for outcome in outcomes) / len(outcomes)
+        beside = f"a guest on each of {len(outcomes)} cores, host's seconds for one of either"
+        yield below(f"{what}, {beside}", host_s, most_s, "s")
+        yield below(f"{what}, time lost at the barrier", max(map(lost_percent, outcomes)), 2, "%")
+        alone = run(every_lane(trial))
+        yield Row(
+            test="",
+            what=f"{what}, one guest with a lane on each core",
+            expected="",
+            measured=f"{window_s(alone):.1f} s of the host's for one, {lost_percent(alone):.1f} % lost",
+            figures={"host_s": window_s(alone), "lost_percent": lost_percent(alone)},
+        )
     for cpus in (32, 64):
         slowest_ms = max(chain(*run(every_lane(loop_trial(SHORT_LOOP, cpus, cpus))).figures())) / 1e6
         what = f"{cpus} CPUs boot, and a loop of {SHORT_LOOP:,} instructions on each takes"
         yield apart(what, slowest_ms, SHORT_LOOP / 1e6, most=0.01, unit="ms", digits=2)
+
+
+def window_s(outcome: Outcome) -> float:
+    """Return the host's seconds for a second of a cell's window."""
+    return outcome.windows_s()[0] / (WINDOW_MS / 1e3)
+
+
+def lost_percent(outcome: Outcome) -> float:
+    """Return the part of the host's time in which CPUs waited for their turn and none could run."""
+    return 100 * outcome.clock["lost_ns"] / outcome.clock["host_ns"]
 
 
 TESTS: dict[str, Callable[[Run], Iterable[Row]]] = {

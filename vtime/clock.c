@@ -14,7 +14,9 @@
  *
  * A CPU that executes PAUSE waits until no other one is behind it, and until it has looked again the others do not pass
  * it: what ends its spinning is seen when it happens, not a quantum later, nor a quantum too early. What it waits grows with
- * the time that it has been spinning, so a long wait costs the host little and is off by an eighth at most.
+ * the time that it has been spinning, to the length of some PAUSEs: so a long wait costs the host less and is off by an eighth at
+ * most, and in a queue of waiters, each of which is late once the one before it is through, that does not add up to more than
+ * they wait for.
  *
  * QEMU at times needs all virtual CPUs to leave the code that they run (exclusive sections, stopping the machine). A CPU that
  * waits here could not. So whoever waits for that opens the gate: all return, run one block of code without
@@ -33,7 +35,7 @@
 
 /* What a halted CPU takes to run again: exit latency of C1 on x86 servers (drivers/idle/intel_idle.c: 1 to 2 us). */
 enum { WAKE_NS = 1000 };
-enum { SPIN_GROWTH = 8, SPIN_GAP = 64, SPIN_LONGEST = 5 };
+enum { SPIN_GROWTH = 8, SPIN_GAP = 64, SPIN_LONGEST = 4 };
 enum { ANY_LANE = -1 };
 
 enum state { HALTED, WAKING, READY, RUNNING };
@@ -290,7 +292,7 @@ void clock_pause(unsigned int index)
 	if (cpu->clock - cpu->last_pause > SPIN_GAP)
 		cpu->spins_since = cpu->clock;
 	step = (cpu->clock - cpu->spins_since) / SPIN_GROWTH;
-	step = step < least ? least : step > SPIN_LONGEST * quantum ? SPIN_LONGEST * quantum : step;
+	step = step < least ? least : step > SPIN_LONGEST * least ? SPIN_LONGEST * least : step;
 	cpu->clock += step;
 	cpu->used += step;
 	cpu->last_pause = cpu->clock;

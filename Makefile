@@ -11,10 +11,11 @@ bench: setup
 # A guest has two CPUs and leaves them idle half of the time: one test per CPU, bounded by the guests' memory.
 test: setup check
 	./pwb build
-	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal
+	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal -m "not long"
 
-# The guest tests once more, on the preemptible debug kernel of the machine with many CPUs: hours on two cores.
+# The long ones, and the guest tests once more, on the preemptible debug kernel of the machine with many CPUs: hours on two cores.
 test-all: test
+	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal -m long
 	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 4
 	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 8
 

@@ -350,7 +350,7 @@ def test_the_hosts_room_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.guest
-@pytest.mark.parametrize("own_files", [False, True])
+@pytest.mark.parametrize("own_files", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_real_guests(tmp_path: Path, debug_kernel: Kernel, own_files: bool) -> None:
     """A tiny bench on a real kernel, which with one context stands in for stock: every figure is there.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lab.experiment.published import Affinity, AgMode, Filesystem, Placement
 from lab.experiment.scenario import Bound, Limit, Machine, Scenario, Window
 from lab.experiment.setting import Setting
+from lab.machine import devices
 
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
 # the counting of extents, the rate of the final sync, the rate of a job that writes a scenario's files once,
@@ -20,11 +21,13 @@ AMOUNT_ESTIMATE_MIB_S = 30.0
 FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
 # The same for a guest in virtual time that has one core of the host: a boot with its files, more for each
-# CPU, the virtual seconds around a run's window, and what a virtual second of a busy CPU takes.
+# CPU, the virtual seconds around a run's window, and what a virtual second of a CPU takes: one that is busy,
+# and one that mostly waits for a device that makes tasks sleep.
 VIRTUAL_BOOT_ESTIMATE_S = 40.0
 VIRTUAL_CPU_ESTIMATE_S = 2.0
 VIRTUAL_RUN_ESTIMATE_S = 0.2
 HOST_S_PER_CPU_S = 4.0
+HOST_S_PER_WAITING_CPU_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,12 @@ class Boot:
         """Guess the seconds that the boot takes, for the time remaining."""
         runs_s = [self._run_s(step.window) for step in self.steps]
         if self.machine == "smp":
-            busy_s = sum(runs_s) + VIRTUAL_RUN_ESTIMATE_S * len(runs_s)
+            virtual_s = sum(runs_s) + VIRTUAL_RUN_ESTIMATE_S * len(runs_s)
+            waits = devices.load(self.device).makes_tasks_sleep
             return (
                 VIRTUAL_BOOT_ESTIMATE_S
                 + self.cpus * VIRTUAL_CPU_ESTIMATE_S
-                + self.cpus * busy_s * HOST_S_PER_CPU_S
+                + self.cpus * virtual_s * (HOST_S_PER_WAITING_CPU_S if waits else HOST_S_PER_CPU_S)
             )
         synced_mib = sum(step.dirty_limit_mib or 0 for step in self.steps)
         return BOOT_ESTIMATE_S + sum(runs_s) + len(runs_s) * RUN_ESTIMATE_S + synced_mib / SYNC_ESTIMATE_MIB_S

@@ -43,6 +43,11 @@ class _Base(BaseModel):
     description: str
     size_mib: int = Field(ge=16)
 
+    @property
+    def makes_tasks_sleep(self) -> bool:
+        """Say whether whoever submits to it sleeps, so that it leaves the CPUs idle."""
+        return False
+
 
 class NullBlk(_Base):
     """A ``null_blk`` device whose blocks live in guest memory (Documentation/block/null_blk.rst).
@@ -145,6 +150,11 @@ class LabBlk(_Base):
         if self.flush_ns and not self.cache:
             raise ValueError("flush_ns goes with cache = true: without a cache nothing is flushed")
         return self
+
+    @property
+    def makes_tasks_sleep(self) -> bool:
+        """Say whether whoever submits to it sleeps, so that it leaves the CPUs idle."""
+        return self.submit_ns > 0
 
     def kernel_arguments(self, count: int, size_mib: int) -> list[str]:
         """Return the kernel arguments the device needs: none."""

@@ -13,6 +13,7 @@ from lab.util.paths import REPO
 from tests.guest import agwb_cut
 from tests.guest.agwb import CASES, CHANGING, MODES
 from tests.guest.agwb_cgroups import LIMITS
+from tests.guest.marks import long
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -27,27 +28,28 @@ def report_of(kernel: Kernel, module: str, *arguments: object) -> str:
     return output_of(kernel, script, fs="none", device_size_mib=16, timeout_s=600)
 
 
-@pytest.mark.parametrize("mode", [*MODES, CHANGING])
+@pytest.mark.parametrize("mode", [*long(*MODES), CHANGING])
 def test_every_case_in_every_mode(debug_kernel: Kernel, mode: str) -> None:
     # All cases of a mode share a boot; each has a filesystem of its own.
     report = report_of(debug_kernel, "agwb", mode)
     assert re.findall(r"^(\w+): as it should be$", report, re.MULTILINE) == [case.__name__ for case in CASES]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*long(*MODES[:-1]), MODES[-1]])
 def test_power_cut_leaves_no_hole_in_a_file_that_grows(debug_kernel: Kernel, mode: str) -> None:
     report = report_of(debug_kernel, "agwb_cut", mode)
     cuts = re.findall(r"^from (\d+) by (\d+): \d+ pages$", report, re.MULTILINE)
     assert cuts == [(str(before), str(mark)) for before in agwb_cut.BEFORE for mark in agwb_cut.MARKS]
 
 
-@pytest.mark.parametrize("contexts", [1, 8])
+@pytest.mark.parametrize("contexts", [*long(1), 8])
 def test_no_cgroup_waits_for_the_budget_of_another(debug_kernel: Kernel, contexts: int) -> None:
     report = report_of(debug_kernel, "agwb_cgroups", contexts)
     done = re.findall(r"^(\S+ \w+): as it should be$", report, re.MULTILINE)
     assert done == [f"{mode} {limit.__name__}" for mode in MODES for limit in LIMITS]
 
 
+@pytest.mark.long
 def test_flusher_counts_what_was_written_and_hands_over_little_at_a_time(debug_kernel: Kernel) -> None:
     report = report_of(debug_kernel, "agwb_flusher")
     assert re.findall(r"^(\S+): as it should be$", report, re.MULTILINE) == list(MODES)

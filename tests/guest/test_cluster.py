@@ -76,6 +76,7 @@ def _measure(kernels: Kernels, crew: cluster.Crew, root: Path) -> dict[str, floa
     return {cell["variant"]: cell["mib_s"]["median"] for cell in cells}
 
 
+@pytest.mark.long
 def test_one_worker_and_three_give_the_same_and_a_killed_one_loses_nothing(
     tmp_path: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:

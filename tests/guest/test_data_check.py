@@ -10,6 +10,7 @@ import pytest
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from lab.util.program import compiled
+from tests.guest.marks import long
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -23,7 +24,7 @@ JOB = Path(__file__).with_name("verify.fio")
 LIMITS = {"/proc/sys/vm/dirty_background_bytes": str(1 << 20), "/proc/sys/vm/dirty_bytes": str(8 << 20)}
 
 
-@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
 @pytest.mark.parametrize(("kernel", "contexts"), [("smp_stock_kernel", 1), ("smp_parallel_kernel", 8)])
 def test_every_byte_is_as_written(
     request: pytest.FixtureRequest, kernel: str, contexts: int, fs: str
@@ -48,7 +49,7 @@ def test_every_byte_is_as_written(
     assert said.endswith("verified\n"), said
 
 
-@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
 def test_mapped_writes_of_several_cpus(debug_kernel: Kernel, fs: str) -> None:
     check = compiled(REPO / "guest" / "data_check.c")
     said = output_of(debug_kernel, [str(check), ".", "6", str(UML_OPERATIONS), "7"], fs=fs, settings=LIMITS)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.tree.build import Kernel
+from tests.guest.marks import long
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -17,7 +18,7 @@ HERE = Path(__file__).parent
 SECONDS = 5
 
 
-@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
 def test_every_byte_arrives_while_contexts_change(debug_kernel: Kernel, fs: str) -> None:
     command = [sys.executable, str(HERE / "resize.py"), fs, str(SECONDS)]
     report = output_of(debug_kernel, command, fs="none")

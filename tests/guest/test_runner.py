@@ -23,6 +23,7 @@ from lab.machine import guest, guest_memory
 from lab.tree.build import Kernel
 from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
+from tests.guest.marks import long
 
 pytestmark = pytest.mark.guest
 # Seconds after which a guest that should have ended is taken for hung; far above what any test here takes.
@@ -113,7 +114,7 @@ def test_possible_cpus_bound_the_contexts_and_are_not_there(
     assert result.output.split() == ["0", "8"]
 
 
-@pytest.mark.parametrize("cpus", [8, 64])
+@pytest.mark.parametrize("cpus", [8, *long(64)])
 def test_many_cpus_in_virtual_time(smp_stock_kernel: Kernel, cpus: int) -> None:
     script = "nproc; sleep 0.2; cat /proc/interrupts > /dev/null"
     result = boot(smp_stock_kernel, script, clock="virtual", cpus=cpus, mem_mib=1024)

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from lab.tree.build import Kernel
+from tests.guest.marks import long
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("flavour", ["stock", "parallel", "debug"])
+@pytest.mark.parametrize("flavour", ["stock", "parallel", *long("debug")])
 def test_kernel_has_its_cpus_and_says_what_it_is(request: pytest.FixtureRequest, flavour: str) -> None:
     kernel: Kernel = request.getfixturevalue(f"smp_{flavour}_kernel")
     script = """
@@ -28,7 +29,7 @@ def test_kernel_has_its_cpus_and_says_what_it_is(request: pytest.FixtureRequest,
     assert output_of(kernel, script, cpus=4).split() == ["4", checks, contexts]
 
 
-@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
 def test_every_byte_arrives_under_preemption(smp_debug_kernel: Kernel, fs: str) -> None:
     settings = {"nwritebacks": "4", "wb_affinity": "rotor", "wb_workers": "2"}
     command = [sys.executable, str(HERE / "compare.py"), fs]

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from lab.tree.build import Kernel
+from tests.guest.marks import long
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
 HERE = Path(__file__).parent
-FILESYSTEMS = ["xfs", "ext4", "f2fs"]
 ROUNDS = 5
 # Contexts, workers, and a further option of syncproof.py.
 WAYS = [(1, 1, ""), (1, 4, ""), (8, 1, ""), (1, 1, "--resize")]
 
 
-@pytest.mark.parametrize("fs", FILESYSTEMS)
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
 def test_syncfs_keeps_its_promise(debug_kernel: Kernel, fs: str) -> None:
     # All ways share a boot; each has a filesystem of its own. What is not found fails syncproof.py.
     script = "set -e\necho rotor > $PWB_BDI/wb_affinity\n" + "".join(

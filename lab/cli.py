@@ -631,7 +631,9 @@ def bench(
     help="fio job file of your own, run as it is",
 )
 @click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=_names, help="Filesystems")
-@click.option("--device", default="brd", show_default=True, metavar="NAME", help="Test device, see devices/")
+@click.option(
+    "--device", default="brd", show_default=True, metavar="NAME", help="Test device, see pwb devices"
+)
 @click.option(
     "--contexts", default="1,2,4,8", show_default=True, callback=_numbers, help="Numbers of contexts"
 )
@@ -643,6 +645,7 @@ def bench(
     help="Values for vm.dirty_bytes",
 )
 @click.option("--repetitions", default=1, show_default=True, help="Rounds; the median is reported")
+@click.option("--dry-run", is_flag=True, help="Say what would be booted and how long it takes; boot nothing")
 @_machine_options(machine="smp", cpus=8)
 @_where_options
 @_profile_option
@@ -650,6 +653,7 @@ def bench(
 def run(
     *,
     job: Path,
+    dry_run: bool,
     scheduler: str | None,
     fresh: bool,
     profiled: bool,
@@ -658,8 +662,11 @@ def run(
     **rest: Any,
 ) -> None:
     """Compare stock and parallel on a fio job file of your own."""
-    from lab.experiment.bench import Where, run_job
+    from lab.experiment.bench import Where, plan_job, run_job
 
+    if dry_run:
+        click.echo(plan_job(job, **rest))
+        return
     run_job(job, source=_source(tree, series), where=Where(scheduler, fresh, profiled), **rest)
 
 
@@ -709,6 +716,17 @@ def compare(
         where = Where(scheduler, fresh)
         folders = tuple(tables.measure(names, full=full, source=_source(tree, series), where=where, **rest))
     tables.compare(list(folders), output or tables.OUTPUT)
+
+
+@cli.command("devices")
+def list_devices() -> None:
+    """List the test devices, and what each is like."""
+    from lab.machine import devices
+
+    known = devices.names()
+    width = max(map(len, known))
+    for name in known:
+        click.echo(f"{name:{width}}  {devices.load(name).description}")
 
 
 @cli.command()

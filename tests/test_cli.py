@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from lab import cli
-from lab.experiment import bench
-from lab.machine import guest, host
+from lab.experiment import bench, fiojob
+from lab.machine import devices, guest, host
 from lab.machine.hardware import Hardware
 from lab.probes import amplification
 from lab.result import profile, published_table, results
@@ -79,9 +79,15 @@ def run(*arguments: str) -> int:
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     listed = capsys.readouterr().out
-    commands = "bench build check compare fetch guest run series shell weave"
-    for command in commands.split():
+    for command in cli.cli.commands:
         assert f"\n  {command} " in listed
+
+
+def test_devices_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("devices") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == devices.names()
+    assert "brd            RAM disk, copies in the submitting task" in lines
 
 
 def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,6 +329,43 @@ def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
         "where": bench.HERE,
     }
     assert calls == [("fetch", {}), ("run_job", job, expected)]
+
+
+def test_dry_run_says_what_would_run_and_runs_nothing(
+    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text("[writer]\nrw=randwrite\nsize=64m\nnumjobs=2\n")
+    assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0
+    *boots, whole = capsys.readouterr().out.splitlines()
+    settings = ("stock", "1 context", "2 contexts", "4 contexts", "8 contexts", "separate BDIs")
+    assert [line.split(":")[0] for line in boots] == [f"8 CPUs brd xfs {one}" for one in settings]
+    assert whole.startswith("fio job file mine.fio: 6 boots, ")
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "complaint"),
+    [
+        ("direct=1\n[a]\nrw=write\nsize=1m\n", "--contexts=1", "every section has direct=1"),
+        ("[a]\nbuffered=0\nrw=write\nsize=1m\n", "--contexts=1", "every section has direct=1"),
+        ("[a]\nrw=write\nsize=1m\n", "--contexts=1,33", "33 contexts on 8 CPUs: expected at most 32"),
+    ],
+)
+def test_job_that_cannot_gain_is_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, option: str, complaint: str
+) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text(f"[global]\n{text}")
+    assert run("run", "--job", str(job), option, "--dry-run") == 1
+    assert complaint in capsys.readouterr().err
+
+
+def test_job_with_one_buffered_section_is_taken(tmp_path: Path) -> None:
+    text = "[global]\ndirect=1\nsize=1m\n[reader]\nrw=read\n[writer]\nrw=write\ndirect=0\n"
+    fiojob.check_buffered("mine", text, tmp_path)
+    with pytest.raises(LabError, match="every section"):
+        fiojob.check_buffered("mine", text.replace("direct=0", "direct"), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,8 @@ CPUS_SLEEP = (
     f"{host_idle.LATENCY} could not be opened, so the host's CPUs sleep when idle and rates vary more: "
     "expected to be run by root, or by a user who may write that file"
 )
+# The kernel's limit of nwritebacks (BDI_WB_CTX_PER_CPU).
+CONTEXTS_PER_CPU = 4
 # Separate BDIs bound anything only where all of them get work: of an even share at least this.
 MIN_SHARE = 0.2
 
@@ -173,7 +175,7 @@ def run_job(
     Raises:
         LabError: bad input, such as a job that fio refuses (with fio's words), or a guest that failed.
     """
-    chosen = scenarios.from_job(
+    chosen = _of_job(
         job,
         fs=fs,
         device=device,
@@ -184,6 +186,36 @@ def run_job(
         cpus=cpus,
     )
     return _build_and_measure(chosen, source, job.resolve().parent, where)
+
+
+def plan_job(job: Path, **settings: Any) -> str:
+    """Say what :func:`run_job` would boot and how long it would take; nothing is fetched, built or booted.
+
+    Args:
+        job: as for :func:`run_job`.
+        settings: those of :func:`run_job` but ``source`` and ``where``.
+
+    Raises:
+        LabError: bad input, as for :func:`run_job`.
+    """
+    chosen = _of_job(job, **settings)
+    check(chosen, job.resolve().parent)
+    boots = schedule.boots(chosen)
+    count = cluster.places(chosen.guest.mem_mib, len(boots)) if chosen.virtual else 1
+    lines = [f"{boot.label}: about {duration(boot.estimate_s)}" for boot in boots]
+    whole = duration(sum(boot.estimate_s for boot in boots) / count)
+    lines.append(
+        f"{chosen.title}: {len(boots)} boots, {count} at a time, about {whole}, after kernels that are not "
+        "built yet, a quarter of an hour on two cores"
+    )
+    return "\n".join(lines)
+
+
+def _of_job(job: Path, **settings: Any) -> Scenario:
+    """Return the scenario of a user's job, which has to write through the page cache."""
+    chosen = scenarios.from_job(job, **settings)
+    fiojob.check_buffered(chosen.name, chosen.job.text, job.resolve().parent)
+    return chosen
 
 
 def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path, where: Where) -> Path:
@@ -224,6 +256,12 @@ def check(chosen: Scenario, job_folder: Path) -> None:
     tool("fio", "fio")
     tool("filefrag", "e2fsprogs")
     size = chosen.guest
+    most = CONTEXTS_PER_CPU * (size.possible_cpus or size.cpus)
+    if max(chosen.contexts) > most:
+        raise LabError(
+            f"{chosen.name}: {max(chosen.contexts)} contexts on {size.cpus} CPUs: expected at most {most}, "
+            f"{CONTEXTS_PER_CPU} for each CPU; ask for fewer, or for more CPUs"
+        )
     if chosen.virtual:
         for cpus in [size.cpus, *chosen.scaling]:
             hardware = Hardware("smp", mem_mib=size.mem_mib, cpus=cpus, possible_cpus=size.possible_cpus)

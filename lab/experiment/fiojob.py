@@ -45,6 +45,32 @@ def check(name: str, text: str, folder: Path) -> None:
                 )
 
 
+def check_buffered(name: str, text: str, folder: Path) -> None:
+    """Check that some section of a job goes through the page cache.
+
+    Raises:
+        LabError: every section has ``direct=1`` (or ``buffered=0``), so nothing is ever written back.
+    """
+    default, sections = False, []
+    for line in inlined(name, text, folder).splitlines():
+        section = _section(line)
+        if section not in (None, "global"):
+            sections.append(default)
+        found = _CACHE_OPTION.match(line)
+        if found:
+            is_set = (found[2] or "=1").lstrip("= ").strip() not in ("0", "false")
+            is_direct = is_set != (found[1] == "buffered")
+            if sections:
+                sections[-1] = is_direct
+            else:
+                default = is_direct
+    if sections and all(sections):
+        raise LabError(
+            f"job {name}: every section has direct=1, which goes around the page cache, so nothing is "
+            "written back and contexts change nothing: expected buffered writes, drop the line"
+        )
+
+
 def inlined(name: str, text: str, folder: Path, depth: int = 0) -> str:
     """Return the job with the files that it includes in their places, so that it can run from any folder.
 

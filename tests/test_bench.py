@@ -141,7 +141,8 @@ def test_a_whole_bench(tmp_path: Path, kernels: Kernels) -> None:
     for name in ("table.md", "throughput-nolat.png", "dirty-nolat.png", "latency-nolat.png"):
         assert (folder / name).stat().st_size > 0
     assert "[1/16] nolat xfs stock, round 1: 100 / 100 / 100 MiB/s" in shown
-    assert "xfs on nolat: at 128 MiB best at 1 context, 2.00x stock" in shown
+    # One context is as fast as two here, so the null explains all of it.
+    assert "xfs on nolat: at 128 MiB as stock within the null (2.00x stock" in shown
 
 
 def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels) -> None:

@@ -13,8 +13,8 @@ from lab.experiment.measure import Spread, significant
 from lab.experiment.published import Affinity, Bar, Kind, Layout, Pick, Published
 from lab.experiment.scenario import Scenario
 from lab.experiment.setting import Setting
-from lab.result.report import NOISE
 from lab.result.results import Cell
+from lab.result.verdict import ASSUMED_NULL
 
 UNITS = {"throughput": "MiB/s", "seconds": "s", "latency": "us", "extents": "extents"}
 
@@ -198,9 +198,9 @@ def _verdict(kind: Kind, published: float, measured: Gain | None) -> str:
         return "not measured"
     if kind == "extents":
         return "no more than stock" if measured.ratio <= 1 else "more than stock"
-    if measured.ratio < 1 - NOISE:
+    if measured.ratio < 1 - ASSUMED_NULL:
         return "a loss"
-    if measured.ratio <= 1 + NOISE:
+    if measured.ratio <= 1 + ASSUMED_NULL:
         return "no gain"
     return "as published or better" if measured.ratio >= published else "a smaller gain"
 

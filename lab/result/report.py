@@ -14,7 +14,7 @@ from rich.table import Table
 
 from lab.experiment.measure import Spread
 from lab.experiment.published import AgMode
-from lab.result import bottleneck_table
+from lab.result import bottleneck_table, verdict
 from lab.result.results import Cell
 
 AG_MODES = get_args(AgMode)
@@ -48,8 +48,6 @@ GROWING_NOTE = (
     "the flusher may have more of the CPUs (a longer ramp_s tells)"
 )
 GROWING = 0.1
-# A gain below this is within what two rounds of the same kernel may differ by.
-NOISE = 0.05
 
 
 def terminal() -> Console:
@@ -164,41 +162,21 @@ def table(rig: Rig, shown: list[Cell], without: Sequence[str] = ()) -> Table:
     kept = [number for number, name in enumerate(COLUMNS) if name not in without]
     for number in kept:
         made.add_column(COLUMNS[number], justify="left" if number < LEFT_COLUMNS else "right", no_wrap=True)
+    best = [one.cell for one in verdict.verdicts(shown).values()]
     for cell, after in zip(shown, [*shown[1:], None], strict=True):
         ends = after is None or (after.fs, after.dirty_limit_mib) != (cell.fs, cell.dirty_limit_mib)
         texts = row(cell)
-        style = "bold" if cell in best(shown) else None
+        style = "bold" if cell in best else None
         made.add_row(*(texts[number] for number in kept), end_section=ends, style=style)
     return made
 
 
-def best(cells: Iterable[Cell]) -> list[Cell]:
-    """Return, for each rig, filesystem, limit and layout, the contexts with the highest median."""
-    found: dict[tuple[Rig, str, int | None, str], Cell] = {}
-    for cell in cells:
-        key = (Rig.of(cell), cell.fs, cell.dirty_limit_mib, cell.layout)
-        if cell.variant == "parallel" and (key not in found or cell.mib_s.median > found[key].mib_s.median):
-            found[key] = cell
-    return list(found.values())
-
-
-def verdicts(cells: list[Cell]) -> list[str]:
+def said_of(cells: list[Cell]) -> list[str]:
     """Say in one sentence per device and filesystem what contexts are worth, at each dirty limit."""
     parts: dict[tuple[Rig, str], list[str]] = {}
-    for cell in best(in_order(cells)):
-        part = f"at {cell.dirty_limit_mib} MiB "
-        name = cell.label
-        if cell.ratio_to_stock is None:
-            part += f"best at {name}"
-        elif cell.ratio_to_stock < 1 - NOISE:
-            part += f"no gain: at best {cell.ratio_to_stock:.2f}x stock, with {name}"
-        elif cell.ratio_to_stock <= 1 + NOISE:
-            part += f"as stock within the noise ({cell.ratio_to_stock:.2f}x, {name})"
-        else:
-            part += f"best at {name}, {cell.ratio_to_stock:.2f}x stock"
-        if cell.ratio_to_bdis is not None:
-            part += f" and {cell.ratio_to_bdis:.2f} of separate BDIs"
-        parts.setdefault((Rig.of(cell), cell.fs), []).append(part)
+    for one in verdict.verdicts(in_order(cells)).values():
+        part = f"at {one.cell.dirty_limit_mib} MiB {one.text}"
+        parts.setdefault((Rig.of(one.cell), one.cell.fs), []).append(part)
     return [f"{fs} on {rig.label}: {'; '.join(said)}." for (rig, fs), said in parts.items()]
 
 
@@ -219,7 +197,7 @@ def remarks(cells: list[Cell], notes: list[str]) -> list[str]:
     seen = {_mark(cell) for cell in cells}
     marks = {WHOLE_RUN_MARK: WHOLE_RUN_NOTE, GROWING_MARK: GROWING_NOTE}
     return [
-        *verdicts(cells),
+        *said_of(cells),
         *clock_said(cells),
         *(said for mark, said in marks.items() if mark in seen),
         *notes,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a result says of contexts, a sentence for each filesystem: held against the null of the same result."""
+"""What a result says of contexts, by filesystem and dirty limit: held against the null of the same result."""
 
 from __future__ import annotations
 

@@ -718,6 +718,41 @@ def compare(
     tables.compare(list(folders), output or tables.OUTPUT)
 
 
+@cli.command("report")
+@click.argument(
+    "folders",
+    nargs=-1,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="[RESULT]...",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.html",
+    help="Write one page of all these results, and nothing else",
+)
+def make_report(*, folders: tuple[Path, ...], output: Path | None) -> None:
+    """Make table, plots and index.html of results again, of interrupted ones too.
+
+    RESULT is a folder below results/; results/latest unless given.
+    """
+    from lab.result import page, results
+
+    for folder in folders or (results.RESULTS / "latest",):
+        try:
+            results.read(folder)
+        except (OSError, ValueError) as error:
+            raise LabError(f"{folder} is no result ({error}): name a folder below results/") from None
+    chosen = [folder.resolve() for folder in folders or (results.RESULTS / "latest",)]
+    if output is not None:
+        output.write_text(page.render(chosen) + "\n", encoding="utf-8")
+        click.echo(output)
+        return
+    for folder in chosen:
+        page.remake(folder)
+        click.echo(folder / page.NAME)
+
+
 @cli.command("devices")
 def list_devices() -> None:
     """List the test devices, and what each is like."""

@@ -32,7 +32,7 @@ from lab.machine import devices, guest, guest_memory, host, host_idle
 from lab.machine.hardware import Hardware
 from lab.profile.bottleneck import Bottleneck, bottleneck
 from lab.profile.summary import Profile
-from lab.result import plots, profile, report, results
+from lab.result import page, plots, profile, report, results
 from lab.result.results import Clock, Key, Measured
 from lab.tree import build
 from lab.tree.source import Source
@@ -332,6 +332,7 @@ def measure(
         found = session.save()
         (session.folder / "table.md").write_text(report.markdown(found, session.notes), encoding="utf-8")
         plots.draw(session.folder, found)
+        page.write(session.folder)
     final = results.publish(session.folder)
     report.show(out, found, session.notes, final)
     return final

@@ -233,6 +233,7 @@ def show(console: Console, cells: list[Cell], notes: list[str], folder: Path) ->
         soft_wrap=True,
     )
     for name in (
+        "index.html",
         "summary.json",
         "meta.json",
         "table.md",

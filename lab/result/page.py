@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A result as one page of HTML that needs nothing else: the verdict, plots, tables, how it was measured."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from lab.experiment.measure import Spread
+from lab.result import plots, report, results, verdict
+from lab.result.results import Cell
+from lab.result.verdict import Group, Verdict
+
+TEMPLATE = Path(__file__).with_suffix(".html.j2")
+NAME = "index.html"
+#: A figure of a cell, what to call its ratio to stock, and whether more of it is a cost.
+COSTS = (
+    ("latency_mean_us", "mean latency"),
+    ("latency_p99_us", "p99 latency"),
+    ("flusher_cpu_s_per_gib", "flushers' CPU time per GiB"),
+    ("extents", "extents"),
+    ("sync_s", "final sync"),
+)
+
+
+def render(folders: Sequence[Path]) -> str:
+    """Return the page of some results, of interrupted ones too.
+
+    Args:
+        folders: where they are; their plots are taken from there.
+
+    Raises:
+        OSError, ValueError: a folder holds no result.
+    """
+    parts = [_part(folder) for folder in folders]
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(
+        title=", ".join(dict.fromkeys(part["title"] for part in parts)),
+        parts=parts,
+        columns=report.COLUMNS,
+        left_columns=report.LEFT_COLUMNS,
+    )
+
+
+def write(folder: Path) -> Path:
+    """Write the page of a result into its folder and return its path."""
+    path = folder / NAME
+    path.write_text(render([folder]) + "\n", encoding="utf-8")
+    return path
+
+
+def remake(folder: Path) -> None:
+    """Make table, plots and page of a result again from its summary.
+
+    Raises:
+        OSError, ValueError: the folder holds no result, or its raw data is gone.
+    """
+    cells, meta = results.read(folder)
+    (folder / "table.md").write_text(report.markdown(cells, meta.get("notes", [])), encoding="utf-8")
+    plots.draw(folder, cells)
+    write(folder)
+
+
+def _part(folder: Path) -> dict[str, Any]:
+    cells, meta = results.read(folder)
+    scenario = meta.get("scenario", {})
+    judged = verdict.verdicts(report.in_order(cells))
+    boots = "interrupted, so not complete; " if folder.name.endswith(".incomplete") else ""
+    return {
+        "title": scenario.get("title") or folder.name,
+        "summary": f"{boots}{len(cells)} settings, {meta.get('date', 'at an unknown time')}",
+        "verdicts": [_said(group, one, cells) for group, one in judged.items()],
+        "plots": [
+            {"alt": path.stem.replace("-", " "), "data": _data(path)} for path in sorted(folder.glob("*.png"))
+        ],
+        "tables": [_table(rig, shown, judged) for rig, shown in report.rigs(cells).items()],
+        "notes": [*report.clock_said(cells), *meta.get("notes", [])],
+        "facts": _facts(meta),
+        "job": scenario.get("job", {}).get("text", "not recorded").strip(),
+    }
+
+
+def _said(group: Group, one: Verdict, cells: Sequence[Cell]) -> dict[str, Any]:
+    kind = "gain" if one.gains else "loss" if one.loses else "same"
+    stock = next((cell for cell in cells if cell.variant == "stock" and Group.of(cell) == group), None)
+    cpus = f", {group.cpus} CPUs" if group.machine == "smp" else ""
+    return {
+        "kind": kind,
+        "where": f"{group.fs} on {group.device}{cpus}, dirty limit {group.dirty_limit_mib} MiB",
+        "text": one.text[0].upper() + one.text[1:],
+        "contexts": one.cell.contexts,
+        "costs": ", ".join(_costs(one.cell, stock)) if stock else "",
+    }
+
+
+def _costs(cell: Cell, stock: Cell) -> list[str]:
+    said = []
+    for field, name in COSTS:
+        ours: Spread | None = getattr(cell, field)
+        base: Spread | None = getattr(stock, field)
+        if ours and base and base.median:
+            said.append(f"{name} {ours.median / base.median - 1:+.0%}")
+    return said
+
+
+def _table(rig: report.Rig, shown: list[Cell], judged: dict[Group, Verdict]) -> dict[str, Any]:
+    chosen = [one.cell for one in judged.values()]
+    rows = [{"texts": report.row(cell), "chosen": cell in chosen} for cell in shown]
+    return {"title": f"Device {rig.label}, MiB/s at the device", "rows": rows}
+
+
+def _facts(meta: dict[str, Any]) -> list[tuple[str, str]]:
+    kernels = meta.get("kernels", {})
+    guest = meta.get("scenario", {}).get("guest", {})
+    host = meta.get("host", {})
+    facts = [(f"{name} kernel", f"{one['version']}, {one['identity']}") for name, one in kernels.items()]
+    if guest:
+        facts.append(("guest", f"{guest['machine']}, {guest['cpus']} CPUs, {guest['mem_mib']} MiB"))
+    if host:
+        facts.append(("host", f"{host['cpus']} CPUs, {host['machine']}, Linux {host['kernel']}"))
+    facts += [(name, str(meta[key])) for name, key in (("fio", "fio"), ("commit", "commit")) if meta.get(key)]
+    if meta.get("seconds"):
+        facts.append(("measured for", f"{meta['seconds']:.0f} s, {meta.get('side_by_side', 1)} at a time"))
+    return facts
+
+
+def _data(path: Path) -> str:
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The page of a result: complete in itself, the verdict first, made again from what is kept."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lab import cli
+from lab.result import page, results
+from tests import samples
+
+VOID = {"meta", "img", "br"}
+
+
+class Outline(HTMLParser):
+    """Checks that every element is closed, and notes what the page refers to and its text in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.references: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.references += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.text.append(data.strip())
+
+
+def outline(text: str) -> Outline:
+    found = Outline()
+    found.feed(text)
+    assert found.open == []
+    return found
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    folder = tmp_path / "2026-01-01"
+    folder.mkdir()
+    meta = {
+        "date": "2026-01-01",
+        "kernels": {"stock": {"version": "7.3.4", "identity": "5ca1ab1e"}},
+        "notes": ["a <note> of the run"],
+        "scenario": samples.small_scenario(title="writes & more").model_dump(mode="json"),
+    }
+    results.write(folder, results.cells("s", samples.result()), meta)
+    (folder / "throughput-nolat.png").write_bytes(b"\x89PNG")
+    return folder
+
+
+def test_page_needs_nothing_else(result: Path) -> None:
+    found = outline(page.write(result).read_text())
+    assert [one[:22] for one in found.references] == ["data:image/png;base64,"]
+
+
+def test_verdict_comes_first_then_its_costs_plots_and_tables(result: Path) -> None:
+    text = outline(page.write(result).read_text()).text
+    where = text.index("xfs on nolat, dirty limit 128 MiB")
+    assert text[where - 2] == "writes & more"
+    assert text[where + 1].startswith("Best at 2 contexts, 1.91x stock")
+    assert text[where + 2] == "echo 2 > /sys/class/bdi/MAJOR:MINOR/nwritebacks"
+    assert "mean latency -48%" in text[where + 3]
+    assert where < text.index("Plots") < text.index("Tables") < text.index("How it was measured")
+    assert "a <note> of the run" in text
+    assert "7.3.4, 5ca1ab1e" in text
+    assert "rw=randwrite" in text[-1]
+
+
+def test_no_gain_has_no_line_to_type(result: Path) -> None:
+    as_stock = [one for one in samples.result() if one.key.contexts != 2]
+    as_stock += samples.measured("parallel", 2, 128, [100, 120])
+    meta = json.loads((result / "meta.json").read_text())
+    results.write(result, results.cells("s", as_stock), meta)
+    text = outline(page.write(result).read_text()).text
+    assert not any(line.startswith("echo") for line in text)
+
+
+def test_an_interrupted_result_says_so(result: Path) -> None:
+    folder = result.rename(result.with_name("2026-01-01.incomplete"))
+    assert any(line.startswith("interrupted") for line in outline(page.write(folder).read_text()).text)
+
+
+def test_several_results_on_one_page(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "both.html"
+    assert cli._run(["report", str(result), str(result), "--output", str(output)]) == 0
+    assert outline(output.read_text()).text.count("How it was measured") == 2
+    assert not (result / "index.html").exists()
+    assert capsys.readouterr().out == f"{output}\n"
+
+
+def test_what_is_no_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli._run(["report", str(tmp_path)]) == 1
+    assert f"{tmp_path} is no result" in capsys.readouterr().err

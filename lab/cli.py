@@ -22,6 +22,7 @@ from lab.util.errors import LabError, unknown_name
 from lab.util.paths import cache_dir
 
 if TYPE_CHECKING:
+    from lab.result.results import Cell
     from lab.tree.build import Kernel
     from lab.tree.source import Source
 
@@ -258,6 +259,20 @@ def _numbers(context: click.Context, parameter: click.Parameter, value: str) -> 
         return [int(number) for number in value.split(",")]
     except ValueError:
         raise click.BadParameter(f"{value!r}: expected whole numbers with commas between them") from None
+
+
+def _cells_of(folder: Path) -> list[Cell]:
+    """Return the cells of a result.
+
+    Raises:
+        LabError: the folder holds none.
+    """
+    from lab.result import results
+
+    try:
+        return results.read(folder)[0]
+    except (OSError, ValueError) as error:
+        raise LabError(f"{folder} is no result of a bench ({error}): name a folder below results/") from None
 
 
 def _kernel(kernel: str, tree: Path | None, series: str | None, options: dict[str, Any]) -> Path:
@@ -583,12 +598,9 @@ def throttle(folder: Path) -> None:
 
     RESULT is its folder; results/latest unless given.
     """
-    from lab.result import results, throttle
+    from lab.result import throttle
 
-    try:
-        cells, _ = results.read(folder)
-    except (OSError, ValueError) as error:
-        raise LabError(f"{folder} is no result of a bench ({error}): name a folder below results/") from None
+    cells = _cells_of(folder)
     click.echo(f"{throttle.means(cells)}\n\n{throttle.table(cells)}")
 
 
@@ -738,12 +750,9 @@ def make_report(*, folders: tuple[Path, ...], output: Path | None) -> None:
     """
     from lab.result import page, results
 
-    for folder in folders or (results.RESULTS / "latest",):
-        try:
-            results.read(folder)
-        except (OSError, ValueError) as error:
-            raise LabError(f"{folder} is no result ({error}): name a folder below results/") from None
     chosen = [folder.resolve() for folder in folders or (results.RESULTS / "latest",)]
+    for folder in chosen:
+        _cells_of(folder)
     if output is not None:
         output.write_text(page.render(chosen) + "\n", encoding="utf-8")
         click.echo(output)
@@ -751,6 +760,16 @@ def make_report(*, folders: tuple[Path, ...], output: Path | None) -> None:
     for folder in chosen:
         page.remake(folder)
         click.echo(folder / page.NAME)
+
+
+@cli.command("diff")
+@click.argument("before", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="A")
+@click.argument("after", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="B")
+def show_diff(*, before: Path, after: Path) -> None:
+    """Show results A and B side by side, and which settings differ by more than their spread."""
+    from lab.result import diff
+
+    click.echo(diff.markdown(_cells_of(before), _cells_of(after)), nl=False)
 
 
 @cli.command("devices")

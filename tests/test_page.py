@@ -104,4 +104,4 @@ def test_several_results_on_one_page(
 
 def test_what_is_no_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._run(["report", str(tmp_path)]) == 1
-    assert f"{tmp_path} is no result" in capsys.readouterr().err
+    assert f"{tmp_path} is no result of a bench" in capsys.readouterr().err

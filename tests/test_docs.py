@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The pages: their links lead somewhere, and their lines can be read beside code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab.util.paths import REPO
+
+PAGES = sorted([REPO / "README.md", *(REPO / "docs").rglob("*.md")])
+# Generated, or a table: as wide as it has to be.
+HANDWRITTEN = [page for page in PAGES if page.parent in (REPO, REPO / "docs")]
+WIDEST = 110
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(REPO))
+
+
+def prose(page: Path) -> list[str]:
+    """Return the lines of a page outside of code blocks and tables."""
+    return [line for line in page.read_text().splitlines() if not line.startswith(("    ", "|"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what a link can name in a page, as GitHub makes it of the headings."""
+    headings = (line.lstrip("#").strip().lower() for line in prose(page) if line.startswith("#"))
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for target in LINK.findall(page.read_text()):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        if not place.exists() or (anchor and anchor not in anchors(place)):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", HANDWRITTEN, ids=named)
+def test_no_line_of_prose_is_too_wide(page: Path) -> None:
+    assert [line for line in prose(page) if len(line) > WIDEST] == []
+
+
+def test_every_command_is_in_the_docs() -> None:
+    from lab import cli
+
+    text = "".join(page.read_text() for page in PAGES)
+    assert [name for name in cli.cli.commands if f"./pwb {name}" not in text] == []

@@ -11,7 +11,7 @@ from lab.experiment.published import Variant
 from lab.experiment.scenario import Scenario
 from lab.result.results import Key, Measured
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parent / "unit" / "fixtures"
 JOB = "[global]\ndirect=0\n[x]\nrw=randwrite\nsize=1m\nruntime=${WINDOW_S}\n"
 STEP_S = 0.5
 PAGES_PER_MIB = 256

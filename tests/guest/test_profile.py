@@ -11,7 +11,7 @@ from lab.machine import guest
 from lab.profile.summary import Profile
 from lab.result import profile
 from lab.tree.build import Kernel
-from tests.test_profile import titles
+from tests.unit.test_profile import titles
 
 pytestmark = pytest.mark.guest
 COMMAND = ["sh", "-c", "dd if=/dev/zero of=file bs=64k count=200 && sync"]

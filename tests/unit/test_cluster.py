@@ -283,7 +283,7 @@ INTERRUPTED = """
 import sys, time
 from pathlib import Path
 from lab.experiment import cells, cluster
-from tests.test_cluster import Sleeper, tasks_of
+from tests.unit.test_cluster import Sleeper, tasks_of
 if __name__ == "__main__":
     runner = Sleeper(Path(sys.argv[1]))
     with cluster.local(2, runner) as crew:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The clocks of vtime/clock.c with threads for CPUs that execute nothing but their count: clock TEST CPUS.
- * Prints "NAME VALUE" lines; tests/test_vtime.py says what they must be.
+ * Prints "NAME VALUE" lines; tests/unit/test_virtual_time.py says what they must be.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "../../vtime/clock.h"
+#include "../../../vtime/clock.h"
 
 enum { BLOCK = 7, LENGTH = 400000, QUANTUM = 2000, PAUSE = 140, HELD = 1500, ROUNDS = 200 };
 

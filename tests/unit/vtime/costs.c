@@ -2,7 +2,7 @@
 /* Print the cost of the instruction whose bytes are the arguments, in hexadecimal, or "pause". */
 #include <stdio.h>
 #include <stdlib.h>
-#include "../../vtime/costs.h"
+#include "../../../vtime/costs.h"
 
 int main(int argc, char **argv)
 {

@@ -16,7 +16,7 @@ from lab.result import plots, results, scaling
 from lab.result.results import Cell
 from lab.util.errors import LabError
 from tests import samples
-from tests.test_bottleneck import LIMIT
+from tests.unit.test_bottleneck import LIMIT
 
 RATES: list[tuple[int, Variant, int | None, float]] = [
     (2, "stock", 1, 100),

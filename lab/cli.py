@@ -753,13 +753,19 @@ def make_report(*, folders: tuple[Path, ...], output: Path | None) -> None:
     chosen = [folder.resolve() for folder in folders or (results.RESULTS / "latest",)]
     for folder in chosen:
         _cells_of(folder)
-    if output is not None:
-        output.write_text(page.render(chosen) + "\n", encoding="utf-8")
-        click.echo(output)
-        return
-    for folder in chosen:
-        page.remake(folder)
-        click.echo(folder / page.NAME)
+    try:
+        if output is not None:
+            output.write_text(page.render(chosen) + "\n", encoding="utf-8")
+            click.echo(output)
+            return
+        for folder in chosen:
+            page.remake(folder)
+            click.echo(folder / page.NAME)
+    except FileNotFoundError as error:
+        raise LabError(
+            f"{error.filename} is not there: a result is drawn again from its raw data, and a page goes "
+            "into a folder that exists"
+        ) from None
 
 
 @cli.command("diff")

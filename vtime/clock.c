@@ -14,9 +14,8 @@
  *
  * A CPU that executes PAUSE waits until no other one is behind it, and until it has looked again the others do not pass
  * it: what ends its spinning is seen when it happens, not a quantum later, nor a quantum too early. What it waits grows with
- * the time that it has been spinning, to the length of some PAUSEs: so a long wait costs the host less and is off by an eighth at
- * most, and in a queue of waiters, each of which is late once the one before it is through, that does not add up to more than
- * they wait for.
+ * the time that it has been spinning, up to SPIN_LONGEST PAUSEs: so a longer wait costs the host less, and is off by an eighth or
+ * by that. In a queue of waiters each is late after the one before it; were what each waits not limited, that would add up.
  *
  * QEMU at times needs all virtual CPUs to leave the code that they run (exclusive sections, stopping the machine). A CPU that
  * waits here could not. So whoever waits for that opens the gate: all return, run one block of code without

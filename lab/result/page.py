@@ -17,7 +17,7 @@ from lab.result.verdict import Group, Verdict
 
 TEMPLATE = Path(__file__).with_suffix(".html.j2")
 NAME = "index.html"
-#: A figure of a cell, what to call its ratio to stock, and whether more of it is a cost.
+#: A figure of a cell that a verdict is held against, and what to call it.
 COSTS = (
     ("latency_mean_us", "mean latency"),
     ("latency_p99_us", "p99 latency"),
@@ -72,10 +72,10 @@ def _part(folder: Path) -> dict[str, Any]:
     cells, meta = results.read(folder)
     scenario = meta.get("scenario", {})
     judged = verdict.verdicts(report.in_order(cells))
-    boots = "interrupted, so not complete; " if folder.name.endswith(".incomplete") else ""
+    state = "interrupted, so not complete; " if folder.name.endswith(".incomplete") else ""
     return {
         "title": scenario.get("title") or folder.name,
-        "summary": f"{boots}{len(cells)} settings, {meta.get('date', 'at an unknown time')}",
+        "summary": f"{state}{len(cells)} settings, {meta.get('date', 'at an unknown time')}",
         "verdicts": [_said(group, one, cells) for group, one in judged.items()],
         "plots": [
             {"alt": path.stem.replace("-", " "), "data": _data(path)} for path in sorted(folder.glob("*.png"))

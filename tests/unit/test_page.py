@@ -102,6 +102,14 @@ def test_several_results_on_one_page(
     assert capsys.readouterr().out == f"{output}\n"
 
 
+def test_what_is_missing_is_named(result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # The sample has no raw data.
+    assert cli._run(["report", str(result)]) == 1
+    assert "raw/stock" in capsys.readouterr().err
+    assert cli._run(["report", str(result), "--output", str(tmp_path / "no" / "page.html")]) == 1
+    assert f"pwb: error: {tmp_path}/no/page.html is not there" in capsys.readouterr().err
+
+
 def test_what_is_no_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._run(["report", str(tmp_path)]) == 1
     assert f"{tmp_path} is no result of a bench" in capsys.readouterr().err

@@ -76,6 +76,13 @@ def test_spinning_ends_when_the_lock_is_released(clock: Path, cpus: int) -> None
     assert late <= PAUSE + 1500 // 8 + QUANTUM // 8
 
 
+@pytest.mark.parametrize("cpus", [2, 8])
+def test_a_long_wait_ends_no_later_than_some_pauses(clock: Path, cpus: int) -> None:
+    # In a queue of waiters each is late after the one before it: an eighth of so long a wait would add up.
+    late = _said(clock, "spin", str(cpus), "1000", "20000", host_cpus=1)["latest_ns"][0]
+    assert late <= 4 * PAUSE + QUANTUM // 8
+
+
 @pytest.mark.parametrize("mips", [500, 1000, 2000])
 def test_deadlines(clock: Path, mips: int) -> None:
     said = _said(clock, "deadlines", "1", str(mips))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clocks of vtime/clock.c with threads for CPUs that execute nothing but their count: clock TEST CPUS.
+ * The clocks of vtime/clock.c with threads for CPUs that execute nothing but their count: clock TEST CPUS [MIPS [HELD]].
  * Prints "NAME VALUE" lines; tests/unit/test_virtual_time.py says what they must be.
  */
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include "../../../vtime/clock.h"
 
-enum { BLOCK = 7, LENGTH = 400000, QUANTUM = 2000, PAUSE = 140, HELD = 1500, ROUNDS = 200 };
+enum { BLOCK = 7, LENGTH = 400000, QUANTUM = 2000, PAUSE = 140, ROUNDS = 200 };
 
 static struct {
 	uint64_t count;
@@ -22,6 +22,7 @@ static struct {
 } cpus[MAX_CPUS];
 
 static int n;
+static uint64_t held = 1500;		/* by spin, instructions */
 static _Atomic uint64_t furthest_ahead;
 static _Atomic int turn, releases, woken;
 static uint64_t released_ns, latest_ns;
@@ -81,7 +82,7 @@ static void *spin(void *index)
 	pthread_barrier_wait(&all);
 	for (int round = 1; round <= ROUNDS; round++) {
 		if (cpu == 0) {
-			execute(cpu, HELD);
+			execute(cpu, held);
 			released_ns = clock_cpu_now(0);
 			releases = round;
 		} else {
@@ -91,7 +92,7 @@ static void *spin(void *index)
 				latest_ns = clock_cpu_now(1) - released_ns;
 		}
 		/* What follows is another spin, not the same one going on. */
-		execute(cpu, HELD / 10);
+		execute(cpu, held / 10);
 		/* The next round begins when everybody is through with this one. */
 		turn++;
 		while (turn < round * n)
@@ -148,6 +149,8 @@ int main(int argc, char **argv)
 		for (int k = 0; k < n; k++)
 			printf("ended_ns %" PRIu64 "\n", cpus[k].ended_ns);
 	} else if (!strcmp(argv[1], "spin")) {
+		if (argc > 4)
+			held = strtoull(argv[4], NULL, 10);
 		run(spin);
 		printf("latest_ns %" PRIu64 "\n", latest_ns);
 	} else {

@@ -282,6 +282,31 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
     assert int(counted["after"]) <= int(counted["contexts"]) + 2 * kept, "one root writeback per context"
 
 
+@pytest.mark.parametrize("option", ["data_flush", "nodiscard"])
+def test_f2fs_with_and_without_its_list_of_dirty_files(debug_kernel: Kernel, option: str) -> None:
+    # With data_flush a file is on a list while it is dirty, under a lock that is not taken else.
+    script = f"""
+        set -e
+        mkdir /dev/shm/f2fs
+        mkfs.f2fs -q -f $PWB_DEV > /dev/null
+        mount -t f2fs -o {option} $PWB_DEV /dev/shm/f2fs
+        cd /dev/shm/f2fs
+        for i in 1 2 3 4 5 6 7 8; do
+            (head -c 2M /dev/urandom > file.$i; sync file.$i; head -c 1M /dev/urandom >> file.$i) &
+        done
+        wait
+        sync
+        sha256sum file.* > /dev/shm/sums
+        cd /
+        umount /dev/shm/f2fs
+        fsck.f2fs --dry-run $PWB_DEV > /dev/null
+        mount -t f2fs $PWB_DEV /dev/shm/f2fs
+        cd /dev/shm/f2fs
+        sha256sum --quiet -c /dev/shm/sums && echo every byte is as written
+    """
+    assert "every byte is as written" in output_of(debug_kernel, script, fs="none", device_size_mib=256)
+
+
 @pytest.mark.parametrize("contexts", [1, 8])
 def test_cgroups_keep_their_io_limits(debug_kernel: Kernel, contexts: int) -> None:
     # What reached the device for a group never exceeds what its limit allows for the time that passed.

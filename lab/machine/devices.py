@@ -45,7 +45,7 @@ class _Base(BaseModel):
 
     @property
     def makes_tasks_sleep(self) -> bool:
-        """Say whether whoever submits to it sleeps, so that it leaves the CPUs idle."""
+        """Say whether tasks mostly sleep for it, so that it leaves the CPUs idle."""
         return False
 
 
@@ -127,6 +127,10 @@ class LabBlk(_Base):
             ``RWH_WRITE_LIFE_*`` hint.
         unit_kib: size of a reclaim unit of flash; 0: the device is not flash, and counts nothing.
         op_percent: over-provisioning of flash, in percent of ``size_mib``.
+        rpm: revolutions per minute of a rotating disk, which has no channels; 0: it is none.
+        track_kib: size of a track of a rotating disk.
+        seek_min_ns: time that its head takes to the next track.
+        seek_max_ns: time that its head takes across all tracks.
     """
 
     driver: Literal["labblk"]
@@ -144,6 +148,10 @@ class LabBlk(_Base):
     write_hints: bool = False
     unit_kib: int = Field(default=0, ge=0, le=1 << 20, multiple_of=4)
     op_percent: int = Field(default=7, ge=1, le=100)
+    rpm: int = Field(default=0, ge=0, le=100_000)
+    track_kib: int = Field(default=1024, ge=4, le=1 << 20, multiple_of=4)
+    seek_min_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
+    seek_max_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
 
     @model_validator(mode="after")
     def _flush_needs_cache(self) -> LabBlk:
@@ -151,10 +159,18 @@ class LabBlk(_Base):
             raise ValueError("flush_ns goes with cache = true: without a cache nothing is flushed")
         return self
 
+    @model_validator(mode="after")
+    def _disk_has_a_head_and_no_channels(self) -> LabBlk:
+        if self.rpm and (self.read_ns or self.write_ns):
+            raise ValueError("read_ns and write_ns are of channels: a rotating disk has rpm and seek times")
+        if self.seek_max_ns < self.seek_min_ns:
+            raise ValueError("seek_max_ns is at least seek_min_ns")
+        return self
+
     @property
     def makes_tasks_sleep(self) -> bool:
-        """Say whether whoever submits to it sleeps, so that it leaves the CPUs idle."""
-        return self.submit_ns > 0
+        """Say whether tasks mostly sleep for it, so that it leaves the CPUs idle."""
+        return self.submit_ns > 0 or self.rpm > 0
 
     def kernel_arguments(self, count: int, size_mib: int) -> list[str]:
         """Return the kernel arguments the device needs: none."""

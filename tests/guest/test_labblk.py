@@ -36,10 +36,15 @@ LIMITS = {
     "write_hints": (0, 1),
     "unit_kib": (0, 1 << 20),
     "op_percent": (1, 100),
+    "rpm": (0, 100_000),
+    "track_kib": (4, 1 << 20),
+    "seek_min_ns": (0, 10**9),
+    "seek_max_ns": (0, 10**9),
     "power": (0, 1),
 }
 FIXED = {"size_mib", "queues", "queue_depth", "channels", "stripe_kib", "cache"}
 FIXED |= {"max_write_streams", "write_hints", "unit_kib", "op_percent"}
+FIXED |= {"rpm", "track_kib", "seek_min_ns", "seek_max_ns"}
 
 
 def run(kernel: Kernel, script: str, **more: Any) -> str:

@@ -71,6 +71,10 @@ def test_labblk_plan_sets_what_the_file_says() -> None:
         "write_hints": "0",
         "unit_kib": "0",
         "op_percent": "7",
+        "rpm": "0",
+        "track_kib": "1024",
+        "seek_min_ns": "0",
+        "seek_max_ns": "0",
     }
     assert devices.load("waiting").kernel_arguments(1, 300) == []
 
@@ -99,6 +103,8 @@ def test_unknown_device_names_the_nearest() -> None:
         (LABBLK + "submit_ns = 1000000001\n", "submit_ns: Input should be less than or equal to 1000000000"),
         (LABBLK + "channels = 0\n", "channels: Input should be greater than or equal to 1"),
         (LABBLK + "flush_ns = 1000\n", "flush_ns goes with cache = true"),
+        (LABBLK + "rpm = 7200\nwrite_ns = 1\n", "read_ns and write_ns are of channels"),
+        (LABBLK + "rpm = 7200\nseek_min_ns = 2\nseek_max_ns = 1\n", "seek_max_ns is at least seek_min_ns"),
         ("driver = ", "is not TOML"),
     ],
 )

@@ -26,6 +26,7 @@
 #define LABBLK_MAX_CHANNELS	1024
 #define LABBLK_MAX_UNIT_KIB	SZ_1M
 #define LABBLK_OP_PERCENT	7
+#define LABBLK_MAX_RPM		100000
 
 /**
  * struct labblk_field - an attribute that is a number
@@ -116,6 +117,10 @@ LABBLK_FIELD(max_write_streams, 0, U8_MAX, 1, true)
 LABBLK_FIELD(write_hints, 0, 1, 1, true)
 LABBLK_FIELD(unit_kib, 0, LABBLK_MAX_UNIT_KIB, PAGE_SIZE / SZ_1K, true)
 LABBLK_FIELD(op_percent, 1, 100, 1, true)
+LABBLK_FIELD(rpm, 0, LABBLK_MAX_RPM, 1, true)
+LABBLK_FIELD(track_kib, PAGE_SIZE / SZ_1K, SZ_1M, PAGE_SIZE / SZ_1K, true)
+LABBLK_FIELD(seek_min_ns, 0, NSEC_PER_SEC, 1, true)
+LABBLK_FIELD(seek_max_ns, 0, NSEC_PER_SEC, 1, true)
 
 CONFIGFS_ATTR(labblk_, size_mib);
 CONFIGFS_ATTR(labblk_, queues);
@@ -132,6 +137,10 @@ CONFIGFS_ATTR(labblk_, max_write_streams);
 CONFIGFS_ATTR(labblk_, write_hints);
 CONFIGFS_ATTR(labblk_, unit_kib);
 CONFIGFS_ATTR(labblk_, op_percent);
+CONFIGFS_ATTR(labblk_, rpm);
+CONFIGFS_ATTR(labblk_, track_kib);
+CONFIGFS_ATTR(labblk_, seek_min_ns);
+CONFIGFS_ATTR(labblk_, seek_max_ns);
 
 static ssize_t labblk_power_show(struct config_item *item, char *page)
 {
@@ -218,6 +227,10 @@ static struct configfs_attribute *labblk_attrs[] = {
 	&labblk_attr_write_hints,
 	&labblk_attr_unit_kib,
 	&labblk_attr_op_percent,
+	&labblk_attr_rpm,
+	&labblk_attr_track_kib,
+	&labblk_attr_seek_min_ns,
+	&labblk_attr_seek_max_ns,
 	&labblk_attr_host_pages,
 	&labblk_attr_media_pages,
 	&labblk_attr_power,
@@ -268,6 +281,7 @@ static struct config_item *labblk_make_item(struct config_group *group,
 		.channels = 1,
 		.stripe_kib = PAGE_SIZE / SZ_1K,
 		.op_percent = LABBLK_OP_PERCENT,
+		.track_kib = SZ_1M / SZ_1K,
 	};
 	config_item_init_type_name(&lab->item, name, &labblk_type);
 	return &lab->item;

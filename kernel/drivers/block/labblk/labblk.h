@@ -8,16 +8,18 @@
  *	configfs.c	devices and their attributes, the life of a device
  *	main.c		the blk-mq driver: what becomes of a command
  *	timing.c	when a command ends
+ *	spindle.c	the same of a rotating disk
  *	media.c		what the device holds, and what a power cut leaves of it
  *	ftl.c		what would be written to flash, were the device one
  *
  * A lock is taken while holding those before it only:
  *
- *	labblk::mutex, labblk_ftl::mutex, labblk_media::sem, labblk_timing::lock
+ *	labblk::mutex, labblk_ftl::mutex, labblk_media::sem, labblk_timing::lock,
+ *	labblk_spindle::lock
  *
  * A command never takes the mutex, so whoever holds it may wait for commands
  * to end. Nothing but the end of a command runs in interrupt context, and that
- * takes no lock of ours.
+ * takes no lock of ours but labblk_spindle::lock.
  */
 #ifndef _LABBLK_H
 #define _LABBLK_H
@@ -30,6 +32,7 @@
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include "ftl.h"
+#include "spindle.h"
 
 /**
  * struct labblk_timing - the channels of a device
@@ -100,6 +103,10 @@ bool labblk_media_is_powered(struct labblk_media *media);
  * @write_hints: does a life time hint choose the stream where none is named?
  * @unit_kib: size of a reclaim unit of flash, 0 if the device is not flash
  * @op_percent: over-provisioning, see labblk_ftl_init()
+ * @rpm: revolutions per minute of a rotating disk; 0: not one, it has channels
+ * @track_kib: KiB of a track of a rotating disk
+ * @seek_min_ns: how long its head takes to the next track
+ * @seek_max_ns: how long its head takes across all tracks
  *
  * The times and the seed may change while commands run, so these read them with
  * READ_ONCE(). The others do not change as long as there is a disk.
@@ -120,6 +127,10 @@ struct labblk_config {
 	u64 write_hints;
 	u64 unit_kib;
 	u64 op_percent;
+	u64 rpm;
+	u64 track_kib;
+	u64 seek_min_ns;
+	u64 seek_max_ns;
 };
 
 /**
@@ -130,6 +141,7 @@ struct labblk_config {
  * @disk: the disk, NULL until power is first switched on
  * @tag_set: of @disk
  * @timing: of @disk
+ * @spindle: of @disk, if it rotates
  * @media: what it holds, for as long as the directory exists
  * @ftl: of @disk, if it is flash
  * @bad_blocks: sectors that can be neither read nor written; has its own lock
@@ -142,6 +154,7 @@ struct labblk {
 	struct gendisk *disk;
 	struct blk_mq_tag_set tag_set;
 	struct labblk_timing timing;
+	struct labblk_spindle spindle;
 	struct labblk_media media;
 	struct labblk_ftl ftl;
 	struct badblocks bad_blocks;

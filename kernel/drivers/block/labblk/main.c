@@ -3,8 +3,9 @@
  * The blk-mq driver: what becomes of a command.
  *
  * The submitting task sleeps for the time that submission takes and then copies
- * the data. From there on the command is with the channels, and a timer ends it
- * when the last of its pages is done. If nothing takes time, it ends at once.
+ * the data. From there on the command is with the channels, or with the actuator of
+ * a rotating disk, and a timer ends it when the last of its pages is done. If
+ * nothing takes time, it ends at once.
  */
 
 #include <linux/blkdev.h>
@@ -22,6 +23,7 @@
 
 struct labblk_cmd {
 	struct hrtimer timer;
+	struct labblk_access access;
 };
 
 /* In the timer's interrupt: a command that failed never gets here. */
@@ -31,6 +33,14 @@ static enum hrtimer_restart labblk_timer_fired(struct hrtimer *timer)
 
 	blk_mq_end_request(blk_mq_rq_from_pdu(cmd), BLK_STS_OK);
 	return HRTIMER_NORESTART;
+}
+
+/* In interrupt context, too. */
+static void labblk_access_done(struct labblk_access *access)
+{
+	struct labblk_cmd *cmd = container_of(access, struct labblk_cmd, access);
+
+	blk_mq_end_request(blk_mq_rq_from_pdu(cmd), BLK_STS_OK);
 }
 
 static int labblk_init_request(struct blk_mq_tag_set *set, struct request *rq,
@@ -151,6 +161,29 @@ static int labblk_carry_out(struct labblk *lab, struct request *rq)
 	}
 }
 
+/* A write into the cache does not touch the medium, nor does the cache empty. */
+static bool labblk_moves_head(struct labblk *lab, struct request *rq)
+{
+	if (!lab->config.rpm)
+		return false;
+	if (req_op(rq) == REQ_OP_READ)
+		return true;
+
+	return req_op(rq) == REQ_OP_WRITE &&
+	       (!lab->config.cache || (rq->cmd_flags & REQ_FUA));
+}
+
+static void labblk_seek(struct labblk *lab, struct request *rq)
+{
+	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	u64 last = (blk_rq_pos(rq) + blk_rq_sectors(rq) - 1) >>
+		   PAGE_SECTORS_SHIFT;
+
+	cmd->access.page = blk_rq_pos(rq) >> PAGE_SECTORS_SHIFT;
+	cmd->access.nr_pages = last - cmd->access.page + 1;
+	labblk_spindle_add(&lab->spindle, &cmd->access, ktime_get_ns());
+}
+
 /* When a command ends that has been carried out. */
 static u64 labblk_end_ns(struct labblk *lab, struct request *rq, u64 now_ns)
 {
@@ -192,6 +225,10 @@ static blk_status_t labblk_queue_rq(struct blk_mq_hw_ctx *hctx,
 		blk_mq_end_request(rq, errno_to_blk_status(err));
 		return BLK_STS_OK;
 	}
+	if (labblk_moves_head(lab, rq)) {
+		labblk_seek(lab, rq);
+		return BLK_STS_OK;
+	}
 
 	now_ns = ktime_get_ns();
 	end_ns = labblk_end_ns(lab, rq, now_ns);
@@ -225,6 +262,8 @@ static int labblk_alloc_disk(struct labblk *lab)
 	};
 	struct gendisk *disk;
 
+	if (config->rpm)
+		lim.features |= BLK_FEAT_ROTATIONAL;
 	if (config->cache)
 		lim.features |= BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA;
 	if (config->unit_kib) {
@@ -241,6 +280,29 @@ static int labblk_alloc_disk(struct labblk *lab)
 	set_capacity(disk, config->size_mib * (SZ_1M >> SECTOR_SHIFT));
 	lab->disk = disk;
 	return 0;
+}
+
+static int labblk_add_spindle(struct labblk *lab)
+{
+	const struct labblk_config *config = &lab->config;
+	struct labblk_geometry geometry;
+
+	if (!config->rpm)
+		return 0;
+	if (config->seek_max_ns < config->seek_min_ns)
+		return -EINVAL;
+
+	geometry = labblk_geometry(config->rpm, config->track_kib,
+				   config->size_mib * (SZ_1M / PAGE_SIZE),
+				   config->seek_min_ns, config->seek_max_ns);
+	labblk_spindle_init(&lab->spindle, &geometry, labblk_access_done);
+	return 0;
+}
+
+static void labblk_remove_spindle(struct labblk *lab)
+{
+	if (lab->config.rpm)
+		labblk_spindle_stop(&lab->spindle);
 }
 
 static int labblk_add_ftl(struct labblk *lab)
@@ -277,9 +339,12 @@ int labblk_add_disk(struct labblk *lab)
 				 config->stripe_kib);
 	if (err)
 		return err;
-	err = labblk_add_ftl(lab);
+	err = labblk_add_spindle(lab);
 	if (err)
 		goto free_timing;
+	err = labblk_add_ftl(lab);
+	if (err)
+		goto remove_spindle;
 
 	lab->tag_set = (struct blk_mq_tag_set) {
 		.ops		= &labblk_mq_ops,
@@ -311,6 +376,8 @@ free_tag_set:
 	blk_mq_free_tag_set(&lab->tag_set);
 remove_ftl:
 	labblk_remove_ftl(lab);
+remove_spindle:
+	labblk_remove_spindle(lab);
 free_timing:
 	labblk_timing_free(&lab->timing);
 	return err;
@@ -332,5 +399,6 @@ void labblk_remove_disk(struct labblk *lab)
 	lab->disk = NULL;
 	blk_mq_free_tag_set(&lab->tag_set);
 	labblk_remove_ftl(lab);
+	labblk_remove_spindle(lab);
 	labblk_timing_free(&lab->timing);
 }

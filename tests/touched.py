@@ -18,8 +18,7 @@ MACHINE = "arch/um/"
 
 def ours() -> list[str]:
     """Return the objects of our own files."""
-    sources = [path.relative_to(KERNEL) for path in KERNEL.rglob("*.c")]
-    objects = {str(path.with_suffix(".o")) for path in sources if not {"tests", "testing"} & {*path.parts}}
+    objects = {str(path.with_suffix(".o")) for path in _sources() if not _is_test(path)}
     return sorted(name for name in objects if not name.startswith(MACHINE))
 
 
@@ -27,8 +26,16 @@ def touched(source: Source) -> list[str]:
     """Return the objects of a stock kernel's files that hooks change."""
     systems = load_systems(REPO / "hooks", KERNEL, source.series)
     hooked = {PurePath(path) for system in systems for hook in system.hooks for path in hook.places}
-    objects = {str(path.with_suffix(".o")) for path in hooked if path.suffix == ".c"}
-    return sorted(name for name in objects - {*ours()} if not name.startswith(MACHINE))
+    objects = {str(path.with_suffix(".o")) for path in hooked - {*_sources()} if path.suffix == ".c"}
+    return sorted(name for name in objects if not name.startswith(MACHINE))
+
+
+def _sources() -> list[PurePath]:
+    return [PurePath(path.relative_to(KERNEL)) for path in KERNEL.rglob("*.c")]
+
+
+def _is_test(path: PurePath) -> bool:
+    return bool({"tests", "testing"} & {*path.parts})
 
 
 def without_block(objects: list[str]) -> list[str]:

@@ -67,6 +67,7 @@ def run(
     device_size_mib: int | None = None,
     mkfs: Sequence[str] = (),
     mount_options: str = "",
+    kernel_arguments: Sequence[str] = (),
     memory: int | None = None,
     mips: int = 1000,
     quantum_ns: int = 5000,
@@ -102,6 +103,7 @@ def run(
         device_size_mib: size of each device in MiB; None: as the device table says.
         mkfs: further arguments of the filesystem's mkfs.
         mount_options: of the filesystem's own, separated by commas.
+        kernel_arguments: further ones on the kernel's command line.
         memory: for ``uml``, descriptor of a file to take the guest's memory from, see
             :func:`lab.machine.guest_memory.filled`; None: the kernel makes one of its own.
         mips: in virtual time, million instructions that a CPU executes in a second.
@@ -132,7 +134,12 @@ def run(
         plan |= {"mkfs": list(mkfs), "mount_options": mount_options, "mark": samples is not None}
         with Guest(built.machine, on_output=_writer(stream)) as guest:
             guest.start(
-                kernel, plan, arguments, mem_mib=mem_mib, cpus=cpus, possible_cpus=possible_cpus or cpus
+                kernel,
+                plan,
+                [*arguments, *kernel_arguments],
+                mem_mib=mem_mib,
+                cpus=cpus,
+                possible_cpus=possible_cpus or cpus,
             )
             guest.follow(timeout_s)
         if results is not None:

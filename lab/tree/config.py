@@ -15,17 +15,17 @@ from lab.util.paths import REPO
 FRAGMENTS = {
     "uml": {
         "stock": ("common", "uml", "bench"),
-        "parallel": ("common", "uml", "bench"),
-        "debug": ("common", "uml", "stacked", "debug", "uml-debug"),
-        "nocgroup": ("common", "uml", "nocgroup"),
-        "traced": ("common", "uml", "bench", "traced"),
-        "lockstat": ("common", "uml", "bench", "lockstat"),
+        "parallel": ("common", "uml", "contexts", "bench"),
+        "debug": ("common", "uml", "contexts", "stacked", "debug", "uml-debug"),
+        "nocgroup": ("common", "uml", "contexts", "nocgroup"),
+        "traced": ("common", "uml", "contexts", "bench", "traced"),
+        "lockstat": ("common", "uml", "contexts", "bench", "lockstat"),
     },
     "smp": {
         "stock": ("common", "smp", "bench"),
-        "parallel": ("common", "smp", "bench"),
-        "debug": ("common", "smp", "stacked", "debug", "smp-debug"),
-        "kcsan": ("common", "smp", "stacked", "smp-debug", "kcsan"),
+        "parallel": ("common", "smp", "contexts", "bench"),
+        "debug": ("common", "smp", "contexts", "stacked", "debug", "smp-debug"),
+        "kcsan": ("common", "smp", "contexts", "stacked", "smp-debug", "kcsan"),
     },
 }
 # What the tests boot; the others are built where a command needs them.

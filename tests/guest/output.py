@@ -21,11 +21,14 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
         command: a shell script, or a program and its arguments.
         settings: those of lab.machine.guest.run(); if nothing else is said the guest has as many CPUs as the
             test run was asked for, and ten minutes, for an emulated one with all checks boots slowly on a
-            busy host.
+            busy host; and its devices have a context for each CPU from the start, so that several flushers
+            are at work in every test.
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command
     options = {"machine": kernel.machine, "clock": "host", "cpus": cpus, "timeout_s": 600, **settings}
+    if kernel.flavour != "stock":
+        options.setdefault("kernel_arguments", [f"nwritebacks={options['cpus']}"])
     result = guest.run(kernel.path, program, stream=output, **options)
     assert result.status == 0, output.getvalue()
     return output.getvalue()

@@ -39,9 +39,11 @@ def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
     suites = [
         "bdi_writeback_ctx",
         "bdi_wb_affinity",
+        "bdi_wb_auto",
         "bdi_wb_workers",
         "labblk_ftl",
         "labblk_media",
+        "labblk_spindle",
         "labblk_timing",
         "xfs_ag_set",
         "xfs_agwb",
@@ -50,7 +52,7 @@ def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
         cd /sys/kernel/debug/kunit
         for suite in {" ".join(suites)}; do echo 1 > $suite/run; cat $suite/results; done
     """
-    report = run(request.getfixturevalue(fixture), script, fs="none")
+    report = output_of(request.getfixturevalue(fixture), script, fs="none", kernel_arguments=[])
     assert "not ok" not in report, report
     for suite in suites:
         assert re.search(rf"^ok \d+ {suite}$", report, re.MULTILINE), report
@@ -114,6 +116,40 @@ def test_attributes_are_shown_and_set(debug_kernel: Kernel) -> None:
     cpus, *shown = output_of(debug_kernel, script, fs="none").splitlines()
     affinities = ["[fs] ino rotor least-loaded", *["fs ino rotor [least-loaded]"] * 2]
     assert shown == [cpus, "3", "3", *affinities, "1", "8", "8"]
+
+
+def test_kernel_finds_the_number_unless_it_is_told(debug_kernel: Kernel) -> None:
+    script = "cat $PWB_BDI/nwritebacks; echo 3 > $PWB_BDI/nwritebacks; cat $PWB_BDI/nwritebacks"
+    script += "; echo auto > $PWB_BDI/nwritebacks; cat $PWB_BDI/nwritebacks"
+    said = [
+        output_of(debug_kernel, script, fs="none", kernel_arguments=arguments).splitlines()
+        for arguments in ([], ["nwritebacks=2"], ["nwritebacks=auto"], ["nwritebacks=none"])
+    ]
+    assert said == [[first, "3", "auto (1)"] for first in ("auto (1)", "2", "auto (1)", "auto (1)")]
+
+
+# What it finds depends on speed; that it finds something, and that no byte is lost meanwhile, does not.
+@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+def test_kernel_tries_while_writers_are_throttled(debug_kernel: Kernel, fs: str) -> None:
+    script = """
+        cd /sys/kernel/tracing && echo 1 > events/writeback_ctx/wb_ctx_auto/enable || exit 1
+        echo $((8 << 20)) > /proc/sys/vm/dirty_bytes; echo $((4 << 20)) > /proc/sys/vm/dirty_background_bytes
+        cd $PWB_MNT
+        for round in $(seq 20); do
+            fio --name=load --numjobs=4 --size=16m --rw=randwrite --bs=4k --verify=crc32c \
+                --time_based --runtime=2s --group_reporting --minimal > /dev/null || exit 1
+            grep -q ' nr=2 ' /sys/kernel/tracing/trace && break
+        done
+        grep -o 'kept=.*' /sys/kernel/tracing/trace
+    """
+    report = output_of(debug_kernel, script, fs=fs, kernel_arguments=[])
+    number = r"\d+"
+    line = f"kept={number} kept_rate={number} nr={number} rate={number} verdict=(base|more|same|less)"
+    decisions = report.splitlines()
+    assert decisions[0].startswith("kept=1 kept_rate=0 nr=1 ")
+    assert decisions[0].endswith("verdict=base")
+    assert all(re.fullmatch(line, decision) for decision in decisions)
+    assert any(" nr=2 " in decision for decision in decisions)
 
 
 def test_context_comes_with_its_first_inode(debug_kernel: Kernel) -> None:

@@ -14,6 +14,7 @@ import pytest
 from lab.machine import guest
 from lab.tree.build import Kernel
 from lab.tree.source import Source
+from lab.tree.weave import weave
 from lab.util.paths import REPO
 
 pytestmark = pytest.mark.guest
@@ -28,7 +29,8 @@ def selftests(kernel_source: Source, tmp_path: Path) -> Path:
     helpers = tmp_path / "kselftest" / "ktap_helpers.sh"
     helpers.parent.mkdir()
     shutil.copy(kernel_source.path / SELFTESTS / "kselftest" / helpers.name, helpers)
-    shutil.copytree(REPO / "kernel" / SELFTESTS / "writeback", tmp_path / "writeback")
+    # As the whole series leaves them.
+    shutil.copytree(weave(kernel_source).path / SELFTESTS / "writeback", tmp_path / "writeback")
     return tmp_path
 
 

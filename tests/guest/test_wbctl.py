@@ -51,7 +51,8 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
     assert workers == "8"
     assert policies == "fs ino rotor [least-loaded]"
     assert refused == (
-        "wbctl: 'contexts=9' is out of range: expected 1 to 4 times the possible CPUs, as in contexts=2"
+        "wbctl: 'contexts=9' is out of range: "
+        "expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
     )
     [device] = json.loads(shown)
     assert device["nwritebacks"] == 1

@@ -83,7 +83,8 @@ def test_verify_names_every_lost_symbol(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", config.FRAGMENTS)
 def test_stock_and_parallel_ask_for_the_same_settings(machine: str) -> None:
-    assert config.fragments("stock", machine) == config.fragments("parallel", machine)
+    ours = [path for path in config.fragments("parallel", machine) if path.stem != "contexts"]
+    assert config.fragments("stock", machine) == ours
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ DISK = {
     "device": "nullb0",
     "bdi": "252:0",
     "nwritebacks": 2,
+    "auto": False,
     "contexts": [
         {
             "index": 0,
@@ -164,6 +165,14 @@ def test_table(machine: Machine) -> None:
         "      0        3        1        0           0           1234      yes\n"
         "      1        0        0        2           5             77       no\n"
     )
+
+
+def test_number_that_the_kernel_has_found(machine: Machine) -> None:
+    machine.nwritebacks().write_text("auto (2)\n")
+    assert machine.run("contexts").splitlines()[0] == "nullb0 (252:0): nwritebacks auto (2)"
+    assert machine.json() == [DISK | {"auto": True}]
+    machine.stats().write_text(context(0) + context(2, dirty=1))
+    assert machine.run("contexts").splitlines()[-1].endswith("  draining")
 
 
 def test_json(machine: Machine) -> None:
@@ -366,10 +375,16 @@ def test_set_writes_the_value(machine: Machine, argument: str) -> None:
     assert machine.nwritebacks().read_text() == "4"
 
 
-@pytest.mark.parametrize("value", ["", "0", "00", "-1", "+1", "two", "2 ", " 2", "0x2", "1.5"])
+def test_set_lets_the_kernel_find_the_number(machine: Machine) -> None:
+    assert machine.run("set", "nullb0", "contexts=auto") == ""
+    assert machine.nwritebacks().read_text() == "auto"
+
+
+@pytest.mark.parametrize("value", ["", "0", "00", "-1", "+1", "two", "Auto", "2 ", " 2", "0x2", "1.5"])
 def test_set_refuses_what_is_no_number(machine: Machine, value: str) -> None:
     assert machine.fails("set", "nullb0", f"contexts={value}") == (
-        f"'contexts={value}' is out of range: expected 1 to 4 times the possible CPUs, as in contexts=2"
+        f"'contexts={value}' is out of range: "
+        "expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
     )
     assert machine.nwritebacks().read_text() == "2\n"
 
@@ -412,7 +427,7 @@ def refuse(machine: Machine, number: str) -> None:
 def test_set_says_what_the_kernel_accepts(machine: Machine) -> None:
     refuse(machine, "252:0")
     assert machine.fails("set", "nullb0", "contexts=5000") == (
-        "'contexts=5000' is out of range: expected 1 to 4 times the possible CPUs, as in contexts=2"
+        "'contexts=5000' is out of range: expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
     )
 
 

@@ -30,7 +30,8 @@
 #define CLASS_BDI SYSFS_ROOT "/class/bdi"
 #define DEBUGFS SYSFS_ROOT "/kernel/debug"
 #define GIVE_DEVICE "give /dev/NAME, NAME, MAJ:MIN or a path"
-#define GIVE_NUMBER "expected 1 to 4 times the possible CPUs, as in contexts=2"
+#define GIVE_NUMBER "expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
+#define AUTO "auto"
 #define GIVE_WORKERS "expected 1 to 8, as in workers=4"
 #define GIVE_POLICY "expected fs, ino, rotor or least-loaded, as in affinity=fs"
 #define NO_CONTEXTS "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
@@ -54,6 +55,7 @@ struct device {
 	char bdi[BDI_LEN];
 	char name[PATH_MAX];
 	unsigned long nwritebacks;
+	bool finds_number;	/* the kernel chooses nwritebacks */
 	double when;
 	struct context *ctx;	/* by index */
 	size_t nr_ctx;	/* 0 while the device is gone */
@@ -65,8 +67,8 @@ static size_t nr_devices;
 static const char usage[] =
 "wbctl contexts [--json] [--watch[=SECONDS]] [DEVICE|PATH]...\n"
 "	show the writeback contexts of these devices, or of all\n"
-"wbctl set DEVICE|PATH contexts=N|affinity=POLICY|workers=N\n"
-"	set the number of contexts, who chooses the context of an inode, or\n"
+"wbctl set DEVICE|PATH contexts=N|contexts=auto|affinity=POLICY|workers=N\n"
+"	set the number of contexts or let the kernel find it, who chooses the context of an inode, or\n"
 "	the number of workers of each context\n"
 "wbctl stream max|get [-r] [--json] PATH\n"
 "	show the greatest write stream that a file can have, or the one it has\n"
@@ -111,14 +113,17 @@ static bool read_attr(char *buf, int size, const char *dir, const char *name, co
 	return ok;
 }
 
-static bool read_nwritebacks(const char *bdi, unsigned long *nr)
+/* The attribute is a number, or "auto (3)" where the kernel has chosen it. */
+static bool read_nwritebacks(const char *bdi, unsigned long *nr, bool *finds_number)
 {
 	char text[32];
-	bool ok = read_attr(text, sizeof(text), "class/bdi", bdi, "nwritebacks");
 
-	if (ok)
-		*nr = strtoul(text, NULL, 10);
-	return ok;
+	if (!read_attr(text, sizeof(text), "class/bdi", bdi, "nwritebacks"))
+		return false;
+
+	*finds_number = !strncmp(text, AUTO, strlen(AUTO));
+	*nr = strtoul(text + strcspn(text, "0123456789"), NULL, 10);
+	return true;
 }
 
 static bool is_dev_number(const char *s)
@@ -133,7 +138,7 @@ static void find_bdi(const char *arg, char *bdi)
 {
 	const char *name = arg;
 	char path[PATH_MAX];
-	bool is_path = false;
+	bool is_path = false, finds_number;
 	unsigned long nr;
 	struct stat st;
 
@@ -159,7 +164,7 @@ static void find_bdi(const char *arg, char *bdi)
 	snprintf(path, sizeof(path), SYSFS_ROOT "/dev/block/%s/partition", bdi);
 	if (!access(path, F_OK) && !read_attr(bdi, BDI_LEN, "dev/block", bdi, "../dev"))
 		errx(1, "the partition '%s' has no disk: give the disk itself", arg);
-	if (read_nwritebacks(bdi, &nr))
+	if (read_nwritebacks(bdi, &nr, &finds_number))
 		return;
 
 	snprintf(path, sizeof(path), CLASS_BDI "/%s", bdi);
@@ -191,6 +196,7 @@ static void add_all_devices(void)
 	struct dirent **list;
 	int nr = scandir(CLASS_BDI, &list, filter_bdi, versionsort);
 	unsigned long nwritebacks;
+	bool finds_number;
 
 	if (nr < 0)
 		errx(1, "cannot list " CLASS_BDI " (%s): mount sysfs", strerror(errno));
@@ -198,7 +204,7 @@ static void add_all_devices(void)
 		errx(1, "there is no device in " CLASS_BDI ": attach one");
 
 	for (int i = 0; i < nr; i++) {
-		if (read_nwritebacks(list[i]->d_name, &nwritebacks))
+		if (read_nwritebacks(list[i]->d_name, &nwritebacks, &finds_number))
 			add_device(list[i]->d_name);
 		free(list[i]);
 	}
@@ -277,7 +283,8 @@ static void read_devices(bool named)
 		struct device *dev = &devices[i];
 		char link[PATH_MAX], target[PATH_MAX];
 
-		if (!read_nwritebacks(dev->bdi, &dev->nwritebacks) || !read_contexts(dev)) {
+		if (!read_nwritebacks(dev->bdi, &dev->nwritebacks, &dev->finds_number) ||
+		    !read_contexts(dev)) {
 			if (named)
 				errx(1, "the device %s is gone: attach it again", dev->bdi);
 			dev->nr_ctx = 0;
@@ -333,11 +340,12 @@ static void print_devices(bool json, bool rates)
 
 		if (json) {
 			printf("%s{\"device\":\"%s\",", between, dev->name);
-			printf("\"bdi\":\"%s\",\"nwritebacks\":%lu,\"contexts\":[", dev->bdi,
-			       dev->nwritebacks);
+			printf("\"bdi\":\"%s\",\"nwritebacks\":%lu,\"auto\":%s,\"contexts\":[",
+			       dev->bdi, dev->nwritebacks, dev->finds_number ? "true" : "false");
 		} else {
-			printf("%s%s (%s): nwritebacks %lu\n", between, dev->name, dev->bdi,
-			       dev->nwritebacks);
+			printf(dev->finds_number ? "%s%s (%s): nwritebacks " AUTO " (%lu)\n" :
+						   "%s%s (%s): nwritebacks %lu\n",
+			       between, dev->name, dev->bdi, dev->nwritebacks);
 			printf("context    dirty       io  more_io  dirty_time%15s  running\n",
 			       rates ? "flushed KiB/s" : "flushed KiB");
 		}
@@ -410,6 +418,11 @@ static bool is_positive(const char *value)
 	return !value[strspn(value, "0123456789")] && value[strspn(value, "0")];
 }
 
+static bool is_number_of_contexts(const char *value)
+{
+	return !strcmp(value, AUTO) || is_positive(value);
+}
+
 static bool is_name(const char *value)
 {
 	return *value && !value[strspn(value, "abcdefghijklmnopqrstuvwxyz-")];
@@ -424,7 +437,7 @@ struct setting {
 };
 
 static const struct setting settings[] = {
-	{ "contexts=", "nwritebacks", GIVE_NUMBER, "expected contexts=1", is_positive },
+	{ "contexts=", "nwritebacks", GIVE_NUMBER, "expected contexts=1", is_number_of_contexts },
 	{ "affinity=", "wb_affinity", GIVE_POLICY, NULL, is_name },
 	{ "workers=", "wb_workers", GIVE_WORKERS, NULL, is_positive },
 };

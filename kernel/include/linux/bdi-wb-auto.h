@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The number of writeback contexts that a BDI finds by itself.
+ *
+ * Lock: wb_auto.lock covers all of it, and changes of bdi->nr_wb_ctx. It is a
+ * leaf, taken in process context with no other lock held; a throttled writer
+ * only tries it. Who reads nr_wb_ctx takes no lock.
+ */
+#ifndef _LINUX_BDI_WB_AUTO_H
+#define _LINUX_BDI_WB_AUTO_H
+
+#include <linux/spinlock_types.h>
+#include <linux/types.h>
+
+struct backing_dev_info;
+
+/**
+ * enum wb_auto_phase - what the next look at a BDI is for
+ * @WB_AUTO_REST: the number has proved right; begin to measure again
+ * @WB_AUTO_SETTLE: the number is new and inodes move; begin to measure
+ * @WB_AUTO_MEASURE: pages were counted for a while; judge
+ */
+enum wb_auto_phase {
+	WB_AUTO_REST,
+	WB_AUTO_SETTLE,
+	WB_AUTO_MEASURE,
+};
+
+/**
+ * enum wb_auto_verdict - what a number of contexts brought
+ * @WB_AUTO_BASE: nothing to compare with, it is the first measured
+ * @WB_AUTO_MORE: pages got clean faster than with the number before
+ * @WB_AUTO_SAME: as fast, as far as can be told
+ * @WB_AUTO_LESS: slower
+ */
+enum wb_auto_verdict {
+	WB_AUTO_BASE,
+	WB_AUTO_MORE,
+	WB_AUTO_SAME,
+	WB_AUTO_LESS,
+};
+
+/**
+ * struct bdi_wb_auto - how a BDI finds its number of contexts
+ * @lock: see above
+ * @on: the kernel chooses the number, not the administrator
+ * @up: the next trial is with more contexts, not with fewer
+ * @again: the present trial brought nothing in its first window
+ * @phase: what the next look is for
+ * @kept: the number that has proved right; bdi->nr_wb_ctx is on trial if it
+ *	is another
+ * @kept_rate: pages written per second with it, the most seen since the last
+ *	rest; 0: not measured
+ * @next: jiffies of the next look, read without the lock
+ * @pressed: jiffies when a writer was last throttled, no lock
+ * @rest: jiffies to the trial after the next one
+ * @begun_ns: when the present window began
+ * @begun_written: pages the BDI had written then
+ */
+struct bdi_wb_auto {
+	spinlock_t lock;	/* all of this, and changes of nr_wb_ctx */
+	bool on;
+	bool up;
+	bool again;
+	enum wb_auto_phase phase;
+	unsigned int kept;
+	u64 kept_rate;
+	unsigned long next;
+	unsigned long pressed;
+	unsigned long rest;
+	u64 begun_ns;
+	unsigned long begun_written;
+};
+
+void bdi_wb_auto_init(struct backing_dev_info *bdi);
+void bdi_wb_auto_default(struct backing_dev_info *bdi);
+void bdi_wb_auto_start(struct backing_dev_info *bdi);
+void bdi_wb_auto_pin(struct backing_dev_info *bdi, unsigned int nr);
+void bdi_wb_auto_look(struct backing_dev_info *bdi);
+
+#endif	/* _LINUX_BDI_WB_AUTO_H */

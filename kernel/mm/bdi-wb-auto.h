@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What mm/bdi-wb-auto.c lends its test, which has a clock of its own.
+ */
+#ifndef _MM_BDI_WB_AUTO_H
+#define _MM_BDI_WB_AUTO_H
+
+#include <linux/bdi-wb-auto.h>
+#include <linux/jiffies.h>
+
+/* From a new number to when nearly every inode has moved. */
+#define WB_AUTO_SETTLE_TIME	(HZ / 10)
+/* Pages are counted for as long as for an estimate of the bandwidth. */
+#define WB_AUTO_WINDOW		(HZ / 5)
+/* When no writer was throttled for so long, the load may be another. */
+#define WB_AUTO_LULL		HZ
+/* Between a trial that failed and the next one, doubled from time to time. */
+#define WB_AUTO_MIN_REST	(10 * HZ)
+#define WB_AUTO_MAX_REST	(160 * HZ)
+/* Rates that differ by less than one part in so many are the same. */
+#define WB_AUTO_TOLERANCE	32
+
+enum wb_auto_verdict wb_auto_judge(u64 kept_rate, u64 rate);
+void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
+		      u64 now_ns, unsigned long written, unsigned int cpus,
+		      bool lull);
+
+#endif	/* _MM_BDI_WB_AUTO_H */

@@ -22,6 +22,7 @@ from lab.util.errors import LabError, unknown_name
 from lab.util.paths import cache_dir
 
 if TYPE_CHECKING:
+    from lab.experiment.published import Contexts
     from lab.result.results import Cell
     from lab.tree.build import Kernel
     from lab.tree.source import Source
@@ -261,6 +262,16 @@ def _numbers(context: click.Context, parameter: click.Parameter, value: str) -> 
         raise click.BadParameter(f"{value!r}: expected whole numbers with commas between them") from None
 
 
+def _contexts(context: click.Context, parameter: click.Parameter, value: str) -> list[Contexts]:
+    """Parse a comma-separated list of numbers of contexts, of which one may be ``auto``."""
+    try:
+        return ["auto" if number == "auto" else int(number) for number in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r}: expected whole numbers, or auto, with commas between them"
+        ) from None
+
+
 def _cells_of(folder: Path) -> list[Cell]:
     """Return the cells of a result.
 
@@ -495,6 +506,42 @@ def pauses(
 
 
 @cli.command()
+@click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=_names, help="Filesystems")
+@click.option(
+    "--device", default="brd", show_default=True, metavar="NAME", help="Test device, see pwb devices"
+)
+@click.option("--cpus", default=8, show_default=True, type=click.IntRange(2, 64), help="Guest CPUs")
+@click.option("--limit-mib", default=128, show_default=True, type=click.IntRange(1), help="Dirty limit")
+@click.option(
+    "--output",
+    default="changes.png",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Picture to write",
+)
+@_source_options
+def changes(
+    *,
+    fs: list[str],
+    device: str,
+    cpus: int,
+    limit_mib: int,
+    output: Path,
+    tree: Path | None,
+    series: str | None,
+) -> None:
+    """Draw the number of contexts that the kernel finds while the load starts, doubles, narrows and stops."""
+    from lab.probes import changes
+
+    for one in fs:
+        _known_filesystem(one)
+    kernel = _build("parallel", _source(tree, series), "smp")
+    recorded = {one: changes.record(kernel, one, device, cpus, limit_mib) for one in fs}
+    changes.draw(recorded, f"{device}, {cpus} CPUs, dirty limit {limit_mib} MiB, contexts found", output)
+    click.echo(output)
+
+
+@cli.command()
 @click.option("--fs", default="xfs", show_default=True, metavar="xfs|ext4|f2fs", help="Fresh filesystem")
 @click.option(
     "--contexts", default="1,2,4,8", show_default=True, callback=_numbers, help="Numbers of contexts"
@@ -647,7 +694,11 @@ def bench(
     "--device", default="brd", show_default=True, metavar="NAME", help="Test device, see pwb devices"
 )
 @click.option(
-    "--contexts", default="1,2,4,8", show_default=True, callback=_numbers, help="Numbers of contexts"
+    "--contexts",
+    default="1,2,4,8",
+    show_default=True,
+    callback=_contexts,
+    help="Numbers of contexts, or auto: the kernel finds one",
 )
 @click.option(
     "--dirty-limits-mib",

@@ -25,6 +25,7 @@ from lab.experiment import scenario as scenarios
 from lab.experiment.cells import Kernels, Runner, Task, tool
 from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.measure import Raw, RawRun, figures
+from lab.experiment.published import Contexts
 from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.schedule import Boot, Step
 from lab.experiment.store import Store, surroundings
@@ -147,7 +148,7 @@ def run_job(
     *,
     fs: list[str],
     device: str,
-    contexts: list[int],
+    contexts: list[Contexts],
     dirty_limits_mib: list[int],
     repetitions: int,
     machine: Machine,
@@ -161,7 +162,7 @@ def run_job(
         job: fio job file; it runs with the filesystem under test as its working directory.
         fs: filesystems.
         device: name in the device table.
-        contexts: numbers of contexts to try.
+        contexts: numbers of contexts to try, or ``auto``.
         dirty_limits_mib: dirty limits in MiB.
         repetitions: rounds.
         machine: ``uml`` or ``smp``.
@@ -257,9 +258,10 @@ def check(chosen: Scenario, job_folder: Path) -> None:
     tool("filefrag", "e2fsprogs")
     size = chosen.guest
     most = CONTEXTS_PER_CPU * (size.possible_cpus or size.cpus)
-    if max(chosen.contexts) > most:
+    asked = max((number for number in chosen.contexts if isinstance(number, int)), default=1)
+    if asked > most:
         raise LabError(
-            f"{chosen.name}: {max(chosen.contexts)} contexts on {size.cpus} CPUs: expected at most {most}, "
+            f"{chosen.name}: {asked} contexts on {size.cpus} CPUs: expected at most {most}, "
             f"{CONTEXTS_PER_CPU} for each CPU; ask for fewer, or for more CPUs"
         )
     if chosen.virtual:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
 Variant = Literal["stock", "parallel", "bdis", "direct"]
 Filesystem = Literal["xfs", "ext4", "f2fs"]
@@ -58,14 +58,29 @@ class Published(Strict):
         return self.new if isinstance(self.new, list) else [self.new]
 
 
+MOST_CONTEXTS = 64
+
+
+def _number_or_auto(value: object) -> int | Literal["auto"]:
+    if value == "auto":
+        return "auto"
+    if isinstance(value, int) and 1 <= value <= MOST_CONTEXTS:
+        return value
+    raise ValueError(f"expected auto, or a number from 1 to {MOST_CONTEXTS}, got {value!r}")
+
+
+#: Of writeback contexts: a number, or what the kernel finds.
+Contexts = Annotated[int | Literal["auto"], PlainValidator(_number_or_auto)]
+
+
 class Pick(Strict):
-    """Chooses a cell of a result; ``best`` and ``worst`` are over every number of contexts.
+    """Chooses a cell of a result; ``best`` and ``worst`` are over every fixed number of contexts.
 
     ``workers``, ``ag_mode`` or ``placement`` None: the cell that was measured with the kernel's own default.
     """
 
     variant: Literal["stock", "parallel"] = "parallel"
-    contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst"] = 1
+    contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst", "auto"] = 1
     affinity: Affinity | None = None
     workers: int | None = None
     ag_mode: AgMode | None = None

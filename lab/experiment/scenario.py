@@ -10,7 +10,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from lab.experiment.published import Affinity, AgMode, Bar, Filesystem, Layout, Placement, Published, Strict
+from lab.experiment.published import (
+    Affinity,
+    AgMode,
+    Bar,
+    Contexts,
+    Filesystem,
+    Layout,
+    Placement,
+    Published,
+    Strict,
+)
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
@@ -47,6 +57,12 @@ class Window(Strict):
         if self.between_mib or self.window_s is None:
             return self
         return self.model_copy(update={"ramp_s": self.ramp_s * times, "window_s": self.window_s * times})
+
+    def after(self, seconds: float) -> Self:
+        """Return the window so many seconds later; one between two amounts stays as it is."""
+        if self.between_mib:
+            return self
+        return self.model_copy(update={"ramp_s": self.ramp_s + seconds})
 
 
 class Limit(Window):
@@ -129,7 +145,7 @@ class Full(Strict):
     """What ``--full`` changes."""
 
     devices: list[Name] | None = None
-    contexts: list[int] | None = None
+    contexts: list[Contexts] | None = None
     scaling: list[int] | None = None
     repetitions: int | None = Field(default=None, ge=1)
 
@@ -139,6 +155,7 @@ class Scenario(Strict):
 
     ``files`` is None for a job that lays out its own files; then every dirty limit gets a fresh filesystem,
     because what the first limit wrote would be the second one's starting point; so it does with empty files.
+    ``contexts`` are numbers, or ``auto`` where the kernel is to find one.
     ``affinities`` are values of ``wb_affinity`` to try with every number of contexts above 1, ``workers``
     values of ``wb_workers`` to try with each, ``ag_modes`` modes of XFS's AG-aware writeback, for overwrites
     and delayed allocation alike; none of them: the kernel's own default. ``placements`` say where XFS begins
@@ -159,14 +176,14 @@ class Scenario(Strict):
     title: str
     devices: list[Name] = Field(min_length=1)
     filesystems: list[Filesystem] = Field(min_length=1)
-    contexts: list[Annotated[int, Field(ge=1, le=64)]] = Field(min_length=1)
+    contexts: list[Contexts] = Field(min_length=1)
     affinities: list[Affinity] = Field(default_factory=list)
     workers: list[Annotated[int, Field(ge=1, le=8)]] = Field(default_factory=list)
     ag_modes: list[AgMode] = Field(default_factory=list)
     placements: list[Placement] = Field(default_factory=list)
     bounds: list[Bound] = Field(default_factory=list)
     scaling: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list)
-    scaling_contexts: tuple[Annotated[int, Field(ge=1, le=64)] | Literal["cpus"], ...] = ("cpus",)
+    scaling_contexts: tuple[Contexts | Literal["cpus"], ...] = ("cpus",)
     scaling_bounds: dict[Bound, Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=dict)
     repetitions: int = Field(ge=1)
     parts: int = Field(default=1, ge=1)
@@ -320,7 +337,7 @@ def from_job(
     *,
     fs: list[str],
     device: str,
-    contexts: list[int],
+    contexts: list[Contexts],
     dirty_limits_mib: list[int],
     repetitions: int,
     machine: Machine,

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.experiment.published import Affinity, AgMode, Filesystem, Placement
+from lab.experiment.published import Affinity, AgMode, Contexts, Filesystem, Placement
 from lab.experiment.scenario import Bound, Limit, Machine, Scenario, Window
-from lab.experiment.setting import Setting
+from lab.experiment.setting import AUTO, Setting
 from lab.machine import devices
 
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
@@ -28,6 +28,8 @@ VIRTUAL_CPU_ESTIMATE_S = 2.0
 VIRTUAL_RUN_ESTIMATE_S = 0.2
 HOST_S_PER_CPU_S = 4.0
 HOST_S_PER_WAITING_CPU_S = 0.5
+# How long the kernel may take to find the number of contexts, from one (docs/auto.md).
+CLIMB_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,10 @@ class Boot:
         alone = len(self.settings) == 1
         found = [
             Step(
-                f"limit-{limit.mib}" if alone else f"{setting.folder}-{limit.mib}", setting, limit, limit.mib
+                f"limit-{limit.mib}" if alone else f"{setting.folder}-{limit.mib}",
+                setting,
+                limit.after(CLIMB_S) if setting.finds_contexts else limit,
+                limit.mib,
             )
             for setting in self.settings
             for limit in self.limits
@@ -179,11 +184,11 @@ def _settings(chosen: Scenario, cpus: int) -> list[Setting]:
     placements: list[Placement | None] = [*chosen.placements]
     for contexts in _contexts(chosen, cpus):
         # With one context there is nothing to choose.
-        tried: list[Affinity | None] = [*chosen.affinities] if contexts > 1 else []
+        tried: list[Affinity | None] = [*chosen.affinities] if contexts != 1 else []
         found += [
             Setting(
                 variant="parallel",
-                contexts=contexts,
+                contexts=None if contexts == AUTO else contexts,
                 affinity=affinity,
                 workers=workers,
                 ag_mode=mode,
@@ -199,12 +204,12 @@ def _settings(chosen: Scenario, cpus: int) -> list[Setting]:
     return [setting.model_copy(update={"layout": layout}) for setting in found for layout in chosen.layouts]
 
 
-def _contexts(chosen: Scenario, cpus: int) -> list[int]:
+def _contexts(chosen: Scenario, cpus: int) -> list[Contexts]:
     """Return the numbers of contexts to measure on a guest with so many CPUs."""
     if cpus == chosen.guest.cpus:
         return chosen.contexts
-    asked = [cpus if contexts == "cpus" else contexts for contexts in chosen.scaling_contexts]
-    return [contexts for contexts in dict.fromkeys(asked) if contexts <= cpus]
+    asked: list[Contexts] = [cpus if one == "cpus" else one for one in chosen.scaling_contexts]
+    return [one for one in dict.fromkeys(asked) if not isinstance(one, int) or one <= cpus]
 
 
 def _bounds(chosen: Scenario, cpus: int) -> list[Bound]:

@@ -7,6 +7,8 @@ from pydantic import BaseModel
 
 from lab.experiment.published import Affinity, AgMode, Layout, Placement, Variant
 
+#: What the kernel is told where it is to find the number of contexts.
+AUTO = "auto"
 VARIANT_NAMES = {"stock": "stock", "bdis": "separate BDIs", "direct": "direct I/O"}
 # There is a place for it in sysfs only once the filesystem is mounted.
 AG_MODE_SCRIPT = """
@@ -17,8 +19,9 @@ for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV
 class Setting(BaseModel, frozen=True):
     """The kernel, what was chosen in sysfs, and how the files lie.
 
-    ``contexts`` is None for the bounds and 1 for stock, which has one flusher. ``affinity``, ``workers``,
-    ``ag_mode`` and ``placement`` are None where the kernel's own default is left alone.
+    ``contexts`` is None for the bounds, and where the parallel kernel finds the number (``auto``); it is 1
+    for stock, which has one flusher. ``affinity``, ``workers``, ``ag_mode`` and ``placement`` are None where
+    the kernel's own default is left alone.
     """
 
     variant: Variant
@@ -32,9 +35,7 @@ class Setting(BaseModel, frozen=True):
     @property
     def label(self) -> str:
         """Name the setting in words; what is as usual is left out."""
-        kernel = (
-            VARIANT_NAMES.get(self.variant) or f"{self.contexts} context{'s' if self.contexts != 1 else ''}"
-        )
+        kernel = VARIANT_NAMES.get(self.variant) or self._contexts_said
         crew = f"{self.workers} worker{'s' if self.workers != 1 else ''}" if self.workers else None
         mode = f"mode {self.ag_mode}" if self.ag_mode else None
         place = f"{self.placement} placement" if self.placement else None
@@ -42,9 +43,20 @@ class Setting(BaseModel, frozen=True):
         return ", ".join(part for part in (kernel, self.affinity, crew, mode, place, layout) if part)
 
     @property
+    def finds_contexts(self) -> bool:
+        """Say whether the kernel is to find the number of contexts."""
+        return self.variant == "parallel" and self.contexts is None
+
+    @property
+    def _contexts_said(self) -> str:
+        if self.contexts is None:
+            return f"{AUTO} contexts"
+        return f"{self.contexts} context{'s' if self.contexts != 1 else ''}"
+
+    @property
     def folder(self) -> str:
         """Name the setting in a file name."""
-        kernel = f"parallel{self.contexts}" if self.variant == "parallel" else self.variant
+        kernel = f"parallel{self.contexts or '-auto'}" if self.variant == "parallel" else self.variant
         workers = f"workers{self.workers}" if self.workers else None
         mode = f"mode-{self.ag_mode}" if self.ag_mode else None
         layout = self.layout if self.layout != "as-made" else None
@@ -54,7 +66,7 @@ class Setting(BaseModel, frozen=True):
     @property
     def bdi_files(self) -> dict[str, str]:
         """Return what to write into the folder of the device's backing_dev_info."""
-        files = {"nwritebacks": str(self.contexts)} if self.variant == "parallel" else {}
+        files = {"nwritebacks": str(self.contexts or AUTO)} if self.variant == "parallel" else {}
         files |= {"wb_affinity": self.affinity} if self.affinity else {}
         return files | ({"wb_workers": str(self.workers)} if self.workers else {})
 

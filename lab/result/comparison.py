@@ -222,9 +222,11 @@ def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
     for layout in dict.fromkeys(cell.layout for cell in parallel):
         for affinity in affinities:
             found = {
-                cell.contexts or 0: cell
+                cell.contexts: cell
                 for cell in parallel
-                if cell.layout == layout and (cell.affinity == affinity or cell.contexts == 1)
+                if cell.contexts
+                and cell.layout == layout
+                and (cell.affinity == affinity or cell.contexts == 1)
             }
             own = told if affinity == row.affinity and layout == row.layout else {}
             points = []
@@ -265,6 +267,14 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     )
 
 
+def _has_contexts(cell: Cell, pick: Pick) -> bool:
+    if pick.contexts == "auto":
+        return cell.contexts is None
+    if pick.contexts in ("best", "worst"):
+        return cell.contexts is not None
+    return cell.contexts == pick.contexts
+
+
 def _name(cell: Cell | None) -> str:
     return cell.label if cell else "not measured"
 
@@ -276,7 +286,7 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
         for cell in place.cells
         if cell.variant == pick.variant
         and cell.layout == pick.layout
-        and (pick.contexts in ("best", "worst") or cell.contexts == pick.contexts)
+        and _has_contexts(cell, pick)
         and (cell.affinity == pick.affinity or cell.contexts == 1)
         and (cell.workers == pick.workers or cell.variant == "stock")
         and (cell.ag_mode == pick.ag_mode or cell.variant == "stock")

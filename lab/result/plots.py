@@ -25,6 +25,7 @@ STOCK_COLOUR = "#8a8f98"
 # Light to dark with the number of contexts: told apart without colour vision too.
 CONTEXT_COLOURS = matplotlib.colormaps["Blues"]
 LIGHTEST, DARKEST = 0.4, 1.0
+AUTO_COLOUR = "#756bb1"
 BOUND_STYLES = {"bdis": ("#d94801", "-"), "direct": ("#31a354", "--")}
 DPI = 120
 
@@ -94,6 +95,9 @@ def _scaling_lines(axes: Axes, cells: list[Cell]) -> None:
             lines[name] = (to_hex(CONTEXT_COLOURS(shade)), "-", points)
     diagonal = [cell for cell in ours if cell.contexts == cell.cpus]
     lines["contexts = CPUs"] = (to_hex(CONTEXT_COLOURS(DARKEST)), "-", diagonal)
+    found = [cell for cell in ours if cell.contexts is None]
+    if found:
+        lines["auto contexts"] = (AUTO_COLOUR, "--", found)
     for variant, (colour, style) in BOUND_STYLES.items():
         points = [cell for cell in cells if cell.variant == variant]
         if len(points) > 1:

@@ -165,6 +165,21 @@ def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels)
     assert stock["command"][-2:] == [str(LOAD), "/results/plan.json"]
 
 
+def test_the_kernel_gets_the_time_to_find_the_number(tmp_path: Path, kernels: Kernels) -> None:
+    chosen = samples.small_scenario(
+        filesystems=["xfs"], contexts=["auto", 1], affinities=["ino"], bounds=[], repetitions=1
+    )
+    runner = FakeGuest()
+    _measure(chosen, kernels, runner, tmp_path)
+    _, auto, one = runner.calls
+    assert auto["settings"] == {"nwritebacks": "auto", "wb_affinity": "ino"}
+    assert one["settings"] == {"nwritebacks": "1"}
+    assert (auto["plan"]["runs"][0]["env"]["RAMP_S"], one["plan"]["runs"][0]["env"]["RAMP_S"]) == (
+        "4000ms",
+        "2000ms",
+    )
+
+
 def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: Kernels) -> None:
     limit = {"mib": 128, "ramp_s": 1, "window_s": 9, "between_mib": [100, 300]}
     chosen = samples.small_scenario(filesystems=["f2fs"], repetitions=1, limits=[limit], bounds=[])

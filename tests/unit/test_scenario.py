@@ -217,7 +217,7 @@ def test_unknown_scenario_names_the_nearest() -> None:
         ("title =", "not valid TOML"),
         (SMALL.replace("[job]", "[jobs]"), "jobs: Extra inputs"),
         (SMALL.replace('"xfs"', '"xfz"'), "filesystems.0: .*'xfs'"),
-        (SMALL.replace("contexts = [1]", "contexts = [0]"), "contexts.0: .*greater than or equal to 1"),
+        (SMALL.replace("contexts = [1]", "contexts = [0]"), "contexts.0: .*expected auto, or a number .*"),
         (SMALL.replace('["xfs"]', '["xfs", "xfs"]'), "filesystems: each value once"),
     ],
 )

@@ -464,6 +464,13 @@ def is_enough(run: Run, sampler: Sampler) -> bool:
     return run["stop_s"] is not None and sampler.writing_s() > run["stop_s"]
 
 
+def contexts_in_use(bdi: Path) -> int | None:
+    """Return the number of writeback contexts, ``3`` or ``auto (3)``; None where the kernel has none."""
+    number = bdi / "nwritebacks"
+    found = re.search(r"\d+", number.read_text()) if number.exists() else None
+    return int(found[0]) if found else None
+
+
 def measure(plan: Plan, run: Run, results: Path, disks: list[Disk]) -> dict[str, Any]:
     """Do one run and return what was read during it."""
     mount = disks[0].mount
@@ -500,6 +507,7 @@ def measure(plan: Plan, run: Run, results: Path, disks: list[Disk]) -> dict[str,
     fio_s = sampler.samples[-1]["t"]
     if process.returncode and not (stopped and process.returncode == FIO_STOPPED):
         fail_with_fio("".join(words), output, f"run {run['name']}")
+    contexts = contexts_in_use(disks[0].bdi)
     begin = time.monotonic()
     os.sync()
     sync_s = time.monotonic() - begin
@@ -515,6 +523,7 @@ def measure(plan: Plan, run: Run, results: Path, disks: list[Disk]) -> dict[str,
         "fio_json": output.name,
         "fio_s": fio_s,
         "sync_s": round(sync_s, 4),
+        "contexts": contexts,
         "samples": sampler.samples,
         "extents": count_extents(plan["filefrag"], mount),
     }

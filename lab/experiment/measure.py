@@ -51,6 +51,7 @@ class RawRun(BaseModel):
     fio_json: str
     fio_s: float
     sync_s: float
+    contexts: int | None = None
     samples: list[Sample]
     extents: dict[str, int]
 
@@ -79,6 +80,7 @@ class Figures(BaseModel):
     the smallest step from the mean of one quarter to that of the next; None without such a window.
     ``cpu_busy`` is the share of all CPUs' time that was not idle. ``seconds`` is from the start of the jobs
     until all they wrote is on the device; it says something about a job of a fixed size only.
+    ``contexts_used`` is the number of writeback contexts when the job ended; None for a stock kernel.
     """
 
     mib_s: float
@@ -98,6 +100,7 @@ class Figures(BaseModel):
     seconds: float | None
     extents: float | None
     extents_before: float | None
+    contexts_used: int | None = None
 
     @property
     def rates(self) -> Rates:
@@ -173,6 +176,7 @@ def figures(
         seconds=seconds_to_device(fio, run.sync_s),
         extents=statistics.median(run.extents.values()) if run.extents else None,
         extents_before=statistics.median(raw.extents_before.values()) if raw.extents_before else None,
+        contexts_used=run.contexts,
     )
 
 

@@ -86,7 +86,7 @@ def row(cell: Cell) -> list[str]:
     return [
         cell.fs,
         f"{cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else "-",
-        cell.label + _mark(cell),
+        cell.label + _found(cell) + _mark(cell),
         f"{cell.mib_s.median:.0f}",
         f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
         _ratio(cell.ratio_to_stock),
@@ -99,6 +99,11 @@ def row(cell: Cell) -> list[str]:
         _median(cell.sync_s, ".2f"),
         _median(cell.extents, ".0f"),
     ]
+
+
+def _found(cell: Cell) -> str:
+    """Say which number of contexts the kernel has found."""
+    return f" ({cell.contexts_used.median:.0f})" if cell.finds_contexts and cell.contexts_used else ""
 
 
 def _mark(cell: Cell) -> str:

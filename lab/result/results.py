@@ -69,6 +69,7 @@ class Cell(Key, frozen=True):
     seconds: Spread | None = None
     extents: Spread | None
     extents_before: Spread | None
+    contexts_used: Spread | None = None
     host_s_per_s: Spread | None = None
     lost: Spread | None = None
     bottleneck: Bottleneck | None = None
@@ -168,6 +169,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[R
         seconds=over("seconds"),
         extents=over("extents"),
         extents_before=over("extents_before"),
+        contexts_used=over("contexts_used"),
         host_s_per_s=spread(run.clock.host_s_per_s if run.clock else None for run in runs),
         lost=spread(run.clock.lost if run.clock else None for run in runs),
         bottleneck=runs[0].bottleneck,

@@ -304,3 +304,10 @@ def test_each_run_has_two_marks_for_the_profiler(monkeypatch: pytest.MonkeyPatch
     # The jobs ended before anything was written.
     load.Marks().end()
     assert len(made) == 4
+
+
+@pytest.mark.parametrize(("text", "number"), [("3\n", 3), ("auto (12)\n", 12), (None, None)])
+def test_number_of_contexts(tmp_path: Path, text: str | None, number: int | None) -> None:
+    if text:
+        (tmp_path / "nwritebacks").write_text(text)
+    assert load.contexts_in_use(tmp_path) == number

@@ -34,6 +34,14 @@ def test_rows_read_stock_contexts_bounds() -> None:
     assert names == ["stock", "parallel", "parallel", "bdis", "direct"]
 
 
+def test_number_that_the_kernel_has_found_is_shown() -> None:
+    found = samples.figures(200).model_copy(update={"contexts_used": 6})
+    [ours] = samples.measured("parallel", None, 128, [200])
+    measured = [*samples.measured("stock", 1, 128, [100]), ours.model_copy(update={"figures": found})]
+    shown = [report.row(cell)[2] for cell in report.in_order(results.cells("small", measured))]
+    assert shown == ["stock", "auto contexts (6)"]
+
+
 def test_verdict_names_the_best_number_of_contexts() -> None:
     [said] = report.said_of(CELLS)
     text = "best at 2 contexts, 1.91x stock [1.83, 2.00], null ±16.7%, 0.95 of separate BDIs"

@@ -185,6 +185,27 @@ def said_of(cells: list[Cell]) -> list[str]:
     return [f"{fs} on {rig.label}: {'; '.join(said)}." for (rig, fs), said in parts.items()]
 
 
+def auto_said(cells: list[Cell]) -> list[str]:
+    """Say how near the number of contexts that the kernel finds comes to the best fixed one."""
+    groups: dict[verdict.Group, list[Cell]] = {}
+    for cell in in_order(cells):
+        if cell.variant == "parallel":
+            groups.setdefault(verdict.Group.of(cell), []).append(cell)
+    said = []
+    for shown in groups.values():
+        best = max(
+            (cell for cell in shown if cell.contexts), key=lambda cell: cell.mib_s.median, default=None
+        )
+        for found in (cell for cell in shown if cell.finds_contexts):
+            if best:
+                share = found.mib_s.median / best.mib_s.median
+                said.append(
+                    f"{found.fs} on {Rig.of(found).label}, {found.dirty_limit_mib} MiB: {found.label}"
+                    f"{_found(found)} reach {share:.2f} of the best fixed number, {best.label}."
+                )
+    return said
+
+
 def clock_said(cells: list[Cell]) -> list[str]:
     """Say what virtual time cost, and what of it was lost."""
     costs = [cell.host_s_per_s.median for cell in cells if cell.host_s_per_s]
@@ -203,6 +224,7 @@ def remarks(cells: list[Cell], notes: list[str]) -> list[str]:
     marks = {WHOLE_RUN_MARK: WHOLE_RUN_NOTE, GROWING_MARK: GROWING_NOTE}
     return [
         *said_of(cells),
+        *auto_said(cells),
         *clock_said(cells),
         *(said for mark, said in marks.items() if mark in seen),
         *notes,

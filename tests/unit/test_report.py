@@ -40,6 +40,17 @@ def test_number_that_the_kernel_has_found_is_shown() -> None:
     measured = [*samples.measured("stock", 1, 128, [100]), ours.model_copy(update={"figures": found})]
     shown = [report.row(cell)[2] for cell in report.in_order(results.cells("small", measured))]
     assert shown == ["stock", "auto contexts (6)"]
+    assert report.auto_said(results.cells("small", measured)) == []
+
+
+def test_what_is_found_is_held_against_the_best_fixed_number() -> None:
+    rates = {None: 190, 1: 100, 8: 200}
+    measured = [
+        one for contexts, rate in rates.items() for one in samples.measured("parallel", contexts, 128, [rate])
+    ]
+    assert report.auto_said(results.cells("small", measured)) == [
+        "xfs on nolat, 128 MiB: auto contexts reach 0.95 of the best fixed number, 8 contexts."
+    ]
 
 
 def test_verdict_names_the_best_number_of_contexts() -> None:

@@ -3,11 +3,12 @@
  * How many writeback contexts a BDI uses, found while it is under pressure.
  *
  * What holds writers back may be the CPU of the flushers, a lock that they
- * wait for, or the device, and none of these can be told from outside. What
- * can be told is how fast pages get clean. So while writers are throttled the
- * number is doubled for as long as that pays, and goes back when it does not.
- * From then on trials with fewer and with more take turns, and are the rarer
- * the more of them fail.
+ * wait for, or the device. Flushers that sleep for the device all the time tell
+ * the last of these; the others cannot be told from outside, but how fast pages
+ * get clean can. So while writers are throttled, and the device is not all that
+ * flushers wait for, the number is doubled for as long as that pays, and goes
+ * back when it does not. From then on trials with fewer and with more take
+ * turns, and are the rarer the more of them fail.
  *
  *	REST --rest over--> MEASURE --judged--> SETTLE --inodes moved--> MEASURE
  *	  ^                                                                 |
@@ -24,6 +25,7 @@
 #include <linux/kstrtox.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <trace/events/writeback_ctx.h>
@@ -49,8 +51,8 @@ static int __init set_default_nr_wb_ctx(char *text)
 __setup("nwritebacks=", set_default_nr_wb_ctx);
 
 /*
- * Pages that the device has written, by whomever. Approximate, as it is near
- * enough and does not visit every CPU for each cgroup.
+ * Pages that the device has written, by whomever. Exact: what a slow device
+ * writes in a window is less than what CPUs have not told one another yet.
  */
 static unsigned long bdi_written(struct backing_dev_info *bdi)
 {
@@ -58,12 +60,49 @@ static unsigned long bdi_written(struct backing_dev_info *bdi)
 	unsigned long written = 0;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node)
-		if (wb->throttle == wb)
-			written += wb_stat(wb, WB_WRITTEN);
+	list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node) {
+		if (wb->throttle != wb || !wb_tryget(wb))
+			continue;
+		written += wb_stat_sum(wb, WB_WRITTEN);
+		wb_put(wb);
+	}
 	rcu_read_unlock();
 
 	return written;
+}
+
+/*
+ * See what the flushers do at this moment. One that sleeps for I/O waits for a
+ * full queue, or for metadata that it reads; a worker lives until it has said
+ * that it no longer flushes, and its task until the end of the RCU section.
+ */
+static void bdi_wb_auto_sample(struct backing_dev_info *bdi)
+{
+	struct bdi_wb_auto *wa = &bdi->wb_auto;
+	struct bdi_writeback *wb;
+
+	lockdep_assert_held(&wa->lock);
+	rcu_read_lock();
+	list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node) {
+		struct task_struct *flusher = READ_ONCE(wb->flusher);
+
+		if (!flusher)
+			continue;
+		wa->seen++;
+		/* its own task may be changing it: one more or less is nothing */
+		wa->waited += data_race(flusher->in_iowait != 0);
+	}
+	rcu_read_unlock();
+}
+
+/*
+ * The device is busy at least while flushers wait for it. So when they do for a
+ * share s of the time, others beside them bring 1 / s at most.
+ */
+static bool wb_auto_device_is_full(struct bdi_wb_auto *wa)
+{
+	return wa->seen && wa->waited * (WB_AUTO_TOLERANCE + 1) >=
+			   wa->seen * WB_AUTO_TOLERANCE;
 }
 
 static void bdi_wb_auto_use(struct backing_dev_info *bdi, unsigned int nr)
@@ -177,8 +216,12 @@ static void bdi_wb_auto_rest(struct backing_dev_info *bdi, unsigned long now)
  */
 static unsigned int wb_auto_candidate(struct bdi_wb_auto *wa, unsigned int cpus)
 {
-	return wa->up ? max(wa->kept, min(2 * wa->kept, cpus)) :
-			DIV_ROUND_UP(wa->kept, 2);
+	if (!wa->up)
+		return DIV_ROUND_UP(wa->kept, 2);
+	if (wb_auto_device_is_full(wa))
+		return wa->kept;
+
+	return max(wa->kept, min(2 * wa->kept, cpus));
 }
 
 /* Try the next number, or rest if there is none. */
@@ -302,10 +345,16 @@ void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 			wa->kept_rate = 0;
 		wa->begun_ns = now_ns;
 		wa->begun_written = written;
+		wa->seen = 0;
+		wa->waited = 0;
 		wb_auto_next(wa, WB_AUTO_MEASURE, now + WB_AUTO_WINDOW);
 		return;
 	}
 
+	if (written - wa->begun_written < WB_AUTO_MIN_PAGES) {
+		wb_auto_next(wa, WB_AUTO_MEASURE, now + WB_AUTO_WINDOW);
+		return;
+	}
 	trace_wb_ctx_auto(bdi, rate, verdict);
 	bdi_wb_auto_decide(bdi, verdict, rate, now, cpus);
 }
@@ -324,14 +373,12 @@ void bdi_wb_auto_look(struct backing_dev_info *bdi)
 		return;
 
 	lull = time_after(now, READ_ONCE(wa->pressed) + WB_AUTO_LULL);
-	/* all throttled writers come by here: let them share the line */
-	if (READ_ONCE(wa->pressed) != now)
-		WRITE_ONCE(wa->pressed, now);
-	if (!lull && time_before(now, READ_ONCE(wa->next)))
+	/* all throttled writers come by here: the first in each jiffy will do */
+	if (READ_ONCE(wa->pressed) == now || !spin_trylock(&wa->lock))
 		return;
 
-	if (!spin_trylock(&wa->lock))
-		return;
+	WRITE_ONCE(wa->pressed, now);
+	bdi_wb_auto_sample(bdi);
 	if (wa->on && (lull || time_after_eq(now, wa->next)))
 		bdi_wb_auto_step(bdi, now, ktime_get_ns(), bdi_written(bdi),
 				 min(num_online_cpus(), bdi->max_wb_ctx), lull);

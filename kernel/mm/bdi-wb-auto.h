@@ -19,6 +19,8 @@
 #define WB_AUTO_MAX_REST	(160 * HZ)
 /* Rates that differ by less than one part in so many are the same. */
 #define WB_AUTO_TOLERANCE	32
+/* Fewer pages cannot tell them apart: n of them are n +- sqrt(n) by chance. */
+#define WB_AUTO_MIN_PAGES	(WB_AUTO_TOLERANCE * WB_AUTO_TOLERANCE)
 
 enum wb_auto_verdict wb_auto_judge(u64 kept_rate, u64 rate);
 void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,

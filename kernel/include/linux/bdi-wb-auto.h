@@ -54,6 +54,8 @@ enum wb_auto_verdict {
  * @next: jiffies of the next look, read without the lock
  * @pressed: jiffies when a writer was last throttled, no lock
  * @rest: jiffies to the trial after the next one
+ * @seen: flushers seen at work in the present window, once in each jiffy
+ * @waited: how many of these waited for the device
  * @begun_ns: when the present window began
  * @begun_written: pages the BDI had written then
  */
@@ -68,6 +70,8 @@ struct bdi_wb_auto {
 	unsigned long next;
 	unsigned long pressed;
 	unsigned long rest;
+	unsigned int seen;
+	unsigned int waited;
 	u64 begun_ns;
 	unsigned long begun_written;
 };

@@ -27,6 +27,8 @@ struct auto_fixture {
 	unsigned long pressed;
 	u64 now_ns;
 	unsigned long written;
+	/* of 100 flushers seen, how many wait for the device */
+	unsigned int waiting;
 	unsigned int changes;
 	int most;
 };
@@ -77,6 +79,8 @@ static void press(struct auto_fixture *f, unsigned long duration)
 			continue;
 
 		spin_lock(&f->bdi->wb_auto.lock);
+		f->bdi->wb_auto.seen = 100;
+		f->bdi->wb_auto.waited = f->waiting;
 		bdi_wb_auto_step(f->bdi, f->now, f->now_ns, f->written,
 				 NR_CPUS_TESTED, lull);
 		spin_unlock(&f->bdi->wb_auto.lock);
@@ -105,6 +109,11 @@ static u64 up_to_three_flushers(unsigned int nr)
 static u64 bound_by_device(unsigned int nr)
 {
 	return 25000;
+}
+
+static u64 very_slow_device(unsigned int nr)
+{
+	return 500;
 }
 
 /* between the files of two flushers the head moves */
@@ -173,6 +182,31 @@ static void rotating_disk_is_tried_ever_more_rarely(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, f->most);
 	/* a trial is two changes, and the longest rest takes 160 s */
 	KUNIT_EXPECT_LE(test, f->changes, 2 * (3600 / 160 + 5));
+}
+
+static void device_that_all_wait_for_is_left_alone(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	f->waiting = 97;
+	begin(test, bound_by_flushers);
+	press(f, 600 * HZ);
+	KUNIT_EXPECT_EQ(test, 0, f->changes);
+
+	f->waiting = 96;
+	press(f, 25 * HZ);
+	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+}
+
+static void slow_device_gets_the_time_it_needs(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	/* 1024 pages take two seconds, so one trial is all there is time for */
+	begin(test, very_slow_device);
+	press(f, 4 * HZ);
+	KUNIT_EXPECT_EQ(test, 1, f->changes);
+	KUNIT_EXPECT_EQ(test, 2, f->bdi->nr_wb_ctx);
 }
 
 static void steady_load_changes_nothing_for_ten_seconds(struct kunit *test)
@@ -288,6 +322,8 @@ static struct kunit_case auto_test_cases[] = {
 	KUNIT_CASE(every_flusher_that_pays_is_used_soon),
 	KUNIT_CASE(flushers_that_bring_nothing_are_left_out),
 	KUNIT_CASE(rotating_disk_is_tried_ever_more_rarely),
+	KUNIT_CASE(device_that_all_wait_for_is_left_alone),
+	KUNIT_CASE(slow_device_gets_the_time_it_needs),
 	KUNIT_CASE(steady_load_changes_nothing_for_ten_seconds),
 	KUNIT_CASE(small_losses_do_not_add_up),
 	KUNIT_CASE(trial_that_ends_with_the_load_is_undone),

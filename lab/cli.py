@@ -88,6 +88,12 @@ def _output_folder(default: str, what: str) -> Callable[[Callable[..., Any]], Ca
     return click.option("--output", default=default, show_default=True, type=kind, help=what)
 
 
+def _picture(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option that names the picture to write."""
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--output", default=default, show_default=True, type=kind, help="Picture to write")
+
+
 def _source_options(command: _F) -> _F:
     """Add the options that name the kernel source."""
     series = click.option(
@@ -481,13 +487,7 @@ def shell(kernel: str, tree: Path | None, series: str | None, **options: Any) ->
 @click.option("--fs", default="xfs", show_default=True, metavar="xfs|ext4|f2fs", help="Fresh filesystem")
 @click.option("--limit-mib", default=256, show_default=True, type=click.IntRange(1), help="Dirty limit")
 @click.option("--contexts", default=2, show_default=True, type=click.IntRange(1), help="Contexts of parallel")
-@click.option(
-    "--output",
-    default="pauses.png",
-    show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Picture to write",
-)
+@_picture("pauses.png")
 @_source_options
 def pauses(
     *, fs: str, limit_mib: int, contexts: int, output: Path, tree: Path | None, series: str | None
@@ -512,13 +512,7 @@ def pauses(
 )
 @click.option("--cpus", default=8, show_default=True, type=click.IntRange(2, 64), help="Guest CPUs")
 @click.option("--limit-mib", default=128, show_default=True, type=click.IntRange(1), help="Dirty limit")
-@click.option(
-    "--output",
-    default="changes.png",
-    show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Picture to write",
-)
+@_picture("changes.png")
 @_source_options
 def changes(
     *,

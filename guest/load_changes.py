@@ -20,27 +20,28 @@ from pathlib import Path
 
 MIB = 1 << 20
 CHUNK = 4 * MIB
-FILE_MIB = 256
+# Of all files together: they have to fit the page cache.
+FILES_MIB = 2048
 SAMPLE_S = 0.05
 # Seconds of each part.
 PART_S = 2.5
 STOPPED_S = 0.5
 
 
-def lay_out(name: str) -> None:
+def lay_out(name: str, size_mib: int) -> None:
     """Write a file past the page cache, and read it into the cache: the jobs allocate neither."""
-    dd = ["dd", f"of={name}", "if=/dev/zero", f"bs={CHUNK}", f"count={FILE_MIB * MIB // CHUNK}"]
+    dd = ["dd", f"of={name}", "if=/dev/zero", f"bs={CHUNK}", f"count={size_mib * MIB // CHUNK}"]
     subprocess.run([*dd, "oflag=direct"], check=True, stderr=subprocess.DEVNULL)
     with open(name, "rb") as file:
         while file.read(CHUNK):
             pass
 
 
-def load(jobs: int, files: str, seconds: float) -> None:
+def load(jobs: int, files: str, size_mib: int) -> None:
     """Run so many jobs on the files of this name, in which fio puts the number of the job."""
-    command = ["fio", "--name=load", f"--filename_format={files}", f"--numjobs={jobs}", f"--size={FILE_MIB}m"]
+    command = ["fio", "--name=load", f"--filename_format={files}", f"--numjobs={jobs}", f"--size={size_mib}m"]
     command += ["--rw=randwrite", "--bs=4k", "--norandommap=1", "--ioengine=psync", "--time_based"]
-    command += [f"--runtime={seconds * 1000:.0f}ms", "--group_reporting", "--minimal"]
+    command += [f"--runtime={PART_S * 1000:.0f}ms", "--group_reporting", "--minimal"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -70,8 +71,9 @@ class Sampler(threading.Thread):
 def main(arguments: list[str]) -> int:
     """Lay out the files, set the limit, and run one load after the other beside a sampler."""
     limit, cpus = int(arguments[0]) * MIB, int(arguments[1])
+    size_mib = FILES_MIB // cpus
     for job in range(cpus):
-        lay_out(f"data.{job}")
+        lay_out(f"data.{job}", size_mib)
     Path("/proc/sys/vm/dirty_bytes").write_text(str(limit))
     Path("/proc/sys/vm/dirty_background_bytes").write_text(str(limit // 2))
     begin = time.monotonic()
@@ -84,7 +86,7 @@ def main(arguments: list[str]) -> int:
         ("one file", cpus, "data.0"),
     ):
         parts.append((round(time.monotonic() - begin, 4), name))
-        load(jobs, files, PART_S)
+        load(jobs, files, size_mib)
     parts.append((round(time.monotonic() - begin, 4), "nothing"))
     time.sleep(STOPPED_S)
     sampler.stopped.set()

@@ -529,6 +529,7 @@ def changes(
 
     for one in fs:
         _known_filesystem(one)
+        changes.check(one, device, cpus)
     kernel = _build("parallel", _source(tree, series), "smp")
     recorded = {one: changes.record(kernel, one, device, cpus, limit_mib) for one in fs}
     changes.draw(recorded, f"{device}, {cpus} CPUs, dirty limit {limit_mib} MiB, contexts found", output)

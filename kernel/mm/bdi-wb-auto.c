@@ -101,8 +101,10 @@ static void bdi_wb_auto_sample(struct backing_dev_info *bdi)
  */
 static bool wb_auto_device_is_full(struct bdi_wb_auto *wa)
 {
-	return wa->seen && wa->waited * (WB_AUTO_TOLERANCE + 1) >=
-			   wa->seen * WB_AUTO_TOLERANCE;
+	u64 waited = wa->waited, seen = wa->seen;
+
+	return seen && waited * (WB_AUTO_TOLERANCE + 1) >=
+		       seen * WB_AUTO_TOLERANCE;
 }
 
 static void bdi_wb_auto_use(struct backing_dev_info *bdi, unsigned int nr)

@@ -80,7 +80,7 @@ class Pick(Strict):
     """
 
     variant: Literal["stock", "parallel"] = "parallel"
-    contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst", "auto"] = 1
+    contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst"] = 1
     affinity: Affinity | None = None
     workers: int | None = None
     ag_mode: AgMode | None = None

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 from pydantic import BaseModel
 
 from lab.machine import guest
+from lab.machine.hardware import Hardware
 from lab.tree.build import Kernel
 from lab.util.errors import LabError
 from lab.util.paths import REPO
@@ -47,6 +48,21 @@ class Changes(BaseModel):
             (after, (then - now) / KIB_PER_MIB / (after - before))
             for (before, _, now), (after, _, then) in pairwise(self.samples)
         ]
+
+
+def check(fs: str, device: str, cpus: int) -> None:
+    """Check ahead of a build what :func:`record` would refuse.
+
+    Args:
+        fs: as for record.
+        device: as for record.
+        cpus: as for record.
+
+    Raises:
+        LabError: there is no such filesystem, device or machine, or the host has not the memory.
+    """
+    hardware = Hardware("smp", mem_mib=GUEST_MEM_MIB, cpus=cpus)
+    guest.check(hardware, fs=fs, device=device, device_size_mib=DEVICE_MIB)
 
 
 def record(kernel: Kernel, fs: str, device: str, cpus: int, limit_mib: int) -> Changes:

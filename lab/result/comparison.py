@@ -268,8 +268,6 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
 
 
 def _has_contexts(cell: Cell, pick: Pick) -> bool:
-    if pick.contexts == "auto":
-        return cell.contexts is None
     if pick.contexts in ("best", "worst"):
         return cell.contexts is not None
     return cell.contexts == pick.contexts

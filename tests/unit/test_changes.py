@@ -37,6 +37,19 @@ def test_record(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (calls[0]["machine"], calls[0]["settings"]) == ("smp", {"nwritebacks": "auto"})
 
 
+@pytest.mark.parametrize(
+    ("fs", "device", "cpus", "words"),
+    [
+        ("xfz", "brd", 8, "xfz"),
+        ("xfs", "brdd", 8, "unknown device 'brdd'"),
+        ("xfs", "brd", 65, "65 guest CPUs"),
+    ],
+)
+def test_what_there_is_not_is_refused_ahead_of_a_build(fs: str, device: str, cpus: int, words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        changes.check(fs, device, cpus)
+
+
 def test_load_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, 1)
     with pytest.raises(LabError, match="the load failed: fio failed"):

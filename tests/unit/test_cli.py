@@ -315,12 +315,12 @@ def test_unknown_scenario_is_refused_before_the_fetch(
 def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
     job = tmp_path / "mine.fio"
     job.touch()
-    options = ["--fs", "xfs, ext4", "--device", "100us", "--contexts", "1,8", "--dirty-limits-mib", "64"]
+    options = ["--fs", "xfs, ext4", "--device", "100us", "--contexts", "auto,8", "--dirty-limits-mib", "64"]
     assert run("run", "--job", str(job), *options, "--repetitions", "3") == 0
     expected = {
         "fs": ["xfs", "ext4"],
         "device": "100us",
-        "contexts": [1, 8],
+        "contexts": ["auto", 8],
         "dirty_limits_mib": [64],
         "repetitions": 3,
         "machine": "smp",

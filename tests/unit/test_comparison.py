@@ -55,6 +55,15 @@ def test_throughput_is_that_of_the_best_number_of_contexts() -> None:
     assert [(point.contexts, point.measured) for point in curve.points] == [(1, 0.95), (2, 1.8), (4, 1.7)]
 
 
+def test_what_the_kernel_finds_is_no_number_of_contexts() -> None:
+    runs = [*_rates(100, (2, 180)), *samples.measured("parallel", None, 128, [190])]
+    found = _compared(runs)
+    assert found.measured is not None
+    assert (found.measured.new, found.measured.setting) == (180, "2 contexts")
+    [curve] = found.curves
+    assert [point.contexts for point in curve.points] == [2]
+
+
 @pytest.mark.parametrize(
     ("rate", "verdict"),
     [(200, "as published or better"), (150, "a smaller gain"), (104, "no gain"), (90, "a loss")],

@@ -2,9 +2,10 @@
 /*
  * The number of writeback contexts that a BDI finds by itself.
  *
- * Lock: wb_auto.lock covers all of it, and changes of bdi->nr_wb_ctx. It is a
- * leaf, taken in process context with no other lock held; a throttled writer
- * only tries it. Who reads nr_wb_ctx takes no lock.
+ * Lock: wb_auto.lock covers all of it, and changes of bdi->nr_wb_ctx. It is
+ * taken in process context with no other spinlock held; a throttled writer only
+ * tries it. Below it are the locks of percpu counters, and of the workqueue that
+ * frees a cgroup's writeback. Who reads nr_wb_ctx takes no lock.
  */
 #ifndef _LINUX_BDI_WB_AUTO_H
 #define _LINUX_BDI_WB_AUTO_H
@@ -43,7 +44,8 @@ enum wb_auto_verdict {
 /**
  * struct bdi_wb_auto - how a BDI finds its number of contexts
  * @lock: see above
- * @on: the kernel chooses the number, not the administrator
+ * @on: the kernel chooses the number, not the administrator; read without the
+ *	lock
  * @up: the next trial is with more contexts, not with fewer
  * @again: the present trial brought nothing in its first window
  * @phase: what the next look is for
@@ -52,7 +54,7 @@ enum wb_auto_verdict {
  * @kept_rate: pages written per second with it, the most seen since the last
  *	rest; 0: not measured
  * @next: jiffies of the next look, read without the lock
- * @pressed: jiffies when a writer was last throttled, no lock
+ * @pressed: jiffies when a writer was last throttled, read without the lock
  * @rest: jiffies to the trial after the next one
  * @seen: flushers seen at work in the present window, once in each jiffy
  * @waited: how many of these waited for the device

@@ -68,7 +68,8 @@ struct labblk_geometry labblk_geometry(u64 rpm, u64 track_kib, u64 pages,
  */
 u64 labblk_seek_ns(const struct labblk_geometry *geometry, u64 tracks)
 {
-	u64 share = div64_u64(tracks << SHARE_BITS, geometry->tracks);
+	u64 share = mul_u64_u64_div_u64(tracks, 1ULL << SHARE_BITS,
+					geometry->tracks);
 	u64 way_ns = geometry->seek_max_ns - geometry->seek_min_ns;
 
 	if (!tracks)

@@ -30,6 +30,11 @@ static void seek_grows_with_the_root_of_the_way(struct kunit *test)
 	/* a quarter of the way takes half as long beyond the least */
 	KUNIT_EXPECT_EQ(test, SEEK_MIN_NS + (SEEK_MAX_NS - SEEK_MIN_NS) / 2,
 			labblk_seek_ns(&geometry, 256));
+
+	/* as many tracks as there can be: 16 TiB, a page each */
+	geometry = labblk_geometry(RPM, 4, 1ULL << 32, SEEK_MIN_NS, SEEK_MAX_NS);
+	KUNIT_EXPECT_EQ(test, SEEK_MAX_NS,
+			labblk_seek_ns(&geometry, 1ULL << 32));
 }
 
 static void page_comes_by_once_a_turn(struct kunit *test)

@@ -863,6 +863,28 @@ def scaling(
     click.echo(f"{output / scalings.TABLE}")
 
 
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[MUTANT]...")
+@_output_folder("results/mutants", "Folder for mutants.md and mutants.json, beside what is there already")
+def mutants(*, names: tuple[str, ...], output: Path) -> int:
+    """Build kernels that are broken on purpose, and see that a test catches each.
+
+    MUTANT is the name of a file in tests/mutants/; all of them unless given: about an hour on two cores.
+    Fails if one survives.
+    """
+    from lab.proof import mutants as proof
+
+    found = []
+
+    def show(outcome: proof.Outcome) -> None:
+        found.append(outcome)
+        proof.keep([outcome], output)
+
+    proof.run(names, click.echo, show)
+    click.echo(f"{output / proof.TABLE}")
+    return 0 if all(one.verdict == "caught" for one in found) else 1
+
+
 @cli.command(
     add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )

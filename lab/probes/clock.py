@@ -151,10 +151,15 @@ def stock_and_contexts(
     return stock + mib_s(run(replace(cell("parallel", contexts, fs=fs), **changes)))
 
 
+def turns(run: Run, contexts: Sequence[int], **changes: Any) -> list[tuple[float, ...]]:
+    """Measure stock and numbers of contexts in several boots, in MiB/s; return the boots of each."""
+    found = [stock_and_contexts(run, contexts, turn=number, **changes) for number in range(1, BOOTS + 1)]
+    return list(zip(*found, strict=True))
+
+
 def repeat(run: Run) -> Iterable[Row]:
     """The same cell in several boots."""
-    turns = [stock_and_contexts(run, (1, CONTEXTS), turn=number) for number in range(1, BOOTS + 1)]
-    stock, one, many = zip(*turns, strict=True)
+    stock, one, many = turns(run, (1, CONTEXTS))
     yield repeated(f"stock, {BOOTS} boots", stock, 0.01, "MiB/s")
     yield repeated(f"one context, {BOOTS} boots", one, 0.02, "MiB/s")
     yield repeated(f"{CONTEXTS} contexts, {BOOTS} boots", many, 0.02, "MiB/s")
@@ -165,11 +170,15 @@ def repeat(run: Run) -> Iterable[Row]:
 
 
 def load(run: Run) -> Iterable[Row]:
-    """The same cells on an idle host and on one that has more to do than it can."""
-    idle, busy = (stock_and_contexts(run, loaded=loaded) for loaded in (False, True))
+    """The same cells on an idle host and on one that has more to do than it can.
+
+    Boots differ by themselves, so several of each are compared.
+    """
+    idle, busy = (turns(run, (CONTEXTS,), loaded=loaded) for loaded in (False, True))
     for name, before, after in zip(("stock", f"{CONTEXTS} contexts"), idle, busy, strict=True):
-        what = f"{name}, two busy loops a core beside it"
-        yield apart(what, after, before, most=0.01, unit="MiB/s", digits=0)
+        what = f"{name}, two busy loops a core beside it, medians of {BOOTS} boots each"
+        medians = [statistics.median(found) for found in (after, before)]
+        yield apart(what, *medians, most=0.01, unit="MiB/s", digits=0)
 
 
 def loop(run: Run) -> Iterable[Row]:

@@ -10,21 +10,12 @@ from typing import Any
 
 import jinja2
 
-from lab.experiment.measure import Spread
 from lab.result import plots, report, results, verdict
 from lab.result.results import Cell
 from lab.result.verdict import Group, Verdict
 
 TEMPLATE = Path(__file__).with_suffix(".html.j2")
 NAME = "index.html"
-#: A figure of a cell that a verdict is held against, and what to call it.
-COSTS = (
-    ("latency_mean_us", "mean latency"),
-    ("latency_p99_us", "p99 latency"),
-    ("flusher_cpu_s_per_gib", "flushers' CPU time per GiB"),
-    ("extents", "extents"),
-    ("sync_s", "final sync"),
-)
 
 
 def render(folders: Sequence[Path]) -> str:
@@ -76,7 +67,7 @@ def _part(folder: Path) -> dict[str, Any]:
     return {
         "title": scenario.get("title") or folder.name,
         "summary": f"{state}{len(cells)} settings, {meta.get('date', 'at an unknown time')}",
-        "verdicts": [_said(group, one, cells) for group, one in judged.items()],
+        "verdicts": [_said(group, one) for group, one in judged.items()],
         "plots": [
             {"alt": path.stem.replace("-", " "), "data": _data(path)} for path in sorted(folder.glob("*.png"))
         ],
@@ -87,27 +78,15 @@ def _part(folder: Path) -> dict[str, Any]:
     }
 
 
-def _said(group: Group, one: Verdict, cells: Sequence[Cell]) -> dict[str, Any]:
-    kind = "gain" if one.gains else "loss" if one.loses else "same"
-    stock = next((cell for cell in cells if cell.variant == "stock" and Group.of(cell) == group), None)
+def _said(group: Group, one: Verdict) -> dict[str, Any]:
     cpus = f", {group.cpus} CPUs" if group.machine == "smp" else ""
     return {
-        "kind": kind,
+        "kind": one.kind,
         "where": f"{group.fs} on {group.device}{cpus}, dirty limit {group.dirty_limit_mib} MiB",
         "text": one.text[0].upper() + one.text[1:],
-        "contexts": one.cell.contexts,
-        "costs": ", ".join(_costs(one.cell, stock)) if stock else "",
+        "line": one.line,
+        "costs": ", ".join(one.costs),
     }
-
-
-def _costs(cell: Cell, stock: Cell) -> list[str]:
-    said = []
-    for field, name in COSTS:
-        ours: Spread | None = getattr(cell, field)
-        base: Spread | None = getattr(stock, field)
-        if ours and base and base.median:
-            said.append(f"{name} {ours.median / base.median - 1:+.0%}")
-    return said
 
 
 def _table(rig: report.Rig, shown: list[Cell], judged: dict[Group, Verdict]) -> dict[str, Any]:

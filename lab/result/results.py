@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel
 
-from lab.experiment.measure import Figures, Rates, Raw, Spread, rate_spread, ratio, spread
+from lab.experiment.measure import Figures, Rates, Raw, Spread, rate_spread, ratio, significant, spread
 from lab.experiment.published import Variant
 from lab.experiment.scenario import Machine
 from lab.experiment.setting import Setting
@@ -39,9 +39,9 @@ class Cell(Key, frozen=True):
     """One row of the result: one setting, all its repetitions.
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
-    stock itself. Ratios are of medians in the same result; their spreads are of the ratios round by round. A
-    figure that could not be had is None; ``bottleneck`` is that of the first run, where runs were profiled.
-    docs/results.md explains each.
+    stock itself. ``rates`` are those in the parts of the window, for each round. Ratios are of medians in the
+    same result; their spreads are of the ratios round by round. A figure that could not be had is None;
+    ``bottleneck`` is that of the first run, where runs were profiled. docs/results.md explains each.
     """
 
     scenario: str
@@ -49,6 +49,7 @@ class Cell(Key, frozen=True):
     runs: int
     steady: bool
     mib_s: Spread
+    rates: tuple[tuple[float, ...], ...] = ()
     ratio_to_stock: float | None = None
     ratio_to_stock_spread: Spread | None = None
     ratio_to_bdis: float | None = None
@@ -149,6 +150,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[R
         runs=len(runs),
         steady=all(run.figures.steady for run in runs),
         mib_s=rate,
+        rates=tuple(tuple(significant(part) for part in one.parts) for one in rates[key] if one),
         ratio_to_stock=to_stock[0],
         ratio_to_stock_spread=to_stock[1],
         ratio_to_bdis=to_bdis[0],

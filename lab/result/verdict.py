@@ -1,17 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a result says of contexts, by filesystem and dirty limit: held against the null of the same result."""
+"""What a result says of contexts, by filesystem and dirty limit: held against the null of the same result.
+
+The setting is chosen by some of the rates and judged by others, for the best of many is lucky in those that
+it was chosen by. Where there are several rounds, the first one chooses; in a single one the parts of the
+window take turns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lab.experiment.measure import Spread
+from lab.result.interval import Interval, ratio_interval
 from lab.result.results import Cell
 
 #: How far apart two measurements of one kernel are taken to lie where the result has no null.
 ASSUMED_NULL = 0.05
+#: What lies within this of stock, its interval included, is as good as stock.
+AS_STOCK = 0.03
+#: A figure of a cell that a verdict is held against, and what to call it.
+COSTS = (
+    ("latency_mean_us", "mean latency"),
+    ("latency_p99_us", "p99 latency"),
+    ("flusher_cpu_s_per_gib", "flushers' CPU time per GiB"),
+    ("extents", "extents"),
+    ("sync_s", "final sync"),
+)
+#: From so many busy CPUs on nothing is left for more flushers.
+ALL_BUSY = 0.95
+#: A bound that is no further from stock than this leaves nothing to be gained.
+NEAR = 1.05
+
+Kind = Literal["gain", "loss", "same", "open"]
 
 
 class Group(NamedTuple):
@@ -36,59 +59,98 @@ class Verdict:
 
     Attributes:
         cell: the setting: of those that are as good as the best, the one with the fewest contexts.
-        null: by how much one context, which runs stock's code, was off from stock at most, as a ratio; of
-            the parts of its windows.
+        stock: what it is compared with; None where the result has none.
+        interval: its throughput as a multiple of stock's; None where there are too few rates.
+        null: by how much one context, which runs stock's code, was off from stock, as a ratio.
         is_null_measured: False where the result has no such cell, and :data:`ASSUMED_NULL` stands in.
+        why: where nothing is gained: what says so beside the throughput; empty if nothing does.
     """
 
     cell: Cell
+    stock: Cell | None
+    interval: Interval | None
     null: float
     is_null_measured: bool
+    why: str
 
     @property
-    def gains(self) -> bool:
-        """Say whether every part of the window is faster than stock by more than the null."""
-        spread = self.cell.ratio_to_stock_spread
-        return spread is not None and spread.min > 1 + self.null
-
-    @property
-    def loses(self) -> bool:
-        """Say whether every part of the window is slower than stock by more than the null."""
-        spread = self.cell.ratio_to_stock_spread
-        return spread is not None and spread.max < 1 - self.null
+    def kind(self) -> Kind:
+        """Say whether it gains, loses, or is as good as stock; ``open`` where that cannot be told."""
+        if self.interval is None:
+            return "open"
+        if self.interval.low > 1 + self.null:
+            return "gain"
+        if self.interval.high < 1 - self.null:
+            return "loss"
+        most = max(self.null, AS_STOCK)
+        return "same" if self.interval.low > 1 - most and self.interval.high < 1 + most else "open"
 
     @property
     def text(self) -> str:
         """Say it in words."""
-        name, ratio = self.cell.label, self.cell.ratio_to_stock
-        if ratio is None:
+        name = self.cell.label
+        if self.cell.ratio_to_stock is None:
             said = f"best at {name}"
         else:
-            of_stock = f"{ratio:.2f}x stock{_interval(self.cell.ratio_to_stock_spread)}"
-            if self.gains:
-                said = f"best at {name}, {of_stock}"
-            elif self.loses:
-                said = f"no gain: at best {of_stock}, with {name}"
-            else:
-                said = f"as stock within the null ({of_stock}, {name})"
+            measured = self.interval.text if self.interval else ""
+            said = {
+                "gain": f"best at {name}, {measured}",
+                "loss": f"no gain: at best {measured}, with {name}",
+                "same": f"as stock: {measured}, with {name}",
+                "open": f"not told apart from stock: {measured}, with {name}",
+            }[self.kind]
+            if not self.interval:
+                said = f"best at {name}, {self.cell.ratio_to_stock:.2f}x stock, too few rates for an interval"
             said += f", null ±{self.null:.1%}" + ("" if self.is_null_measured else " assumed")
         if self.cell.ratio_to_bdis is not None:
             said += f", {self.cell.ratio_to_bdis:.2f} of separate BDIs"
+        return said + (f"; {self.why}" if self.why and self.kind != "gain" else "")
+
+    @property
+    def line(self) -> str:
+        """Return the line to type for it; empty where there is nothing to be gained."""
+        if self.kind != "gain":
+            return ""
+        return f"echo {self.cell.contexts or 'auto'} > /sys/class/bdi/MAJOR:MINOR/nwritebacks"
+
+    @property
+    def costs(self) -> list[str]:
+        """Say what else differs from stock; with several rounds, between what it lies."""
+        said = []
+        for field, name in COSTS:
+            ours: Spread | None = getattr(self.cell, field)
+            base: Spread | None = getattr(self.stock, field) if self.stock else None
+            if not ours or not base or min(base.min, base.median) <= 0:
+                continue
+            text = f"{name} {ours.median / base.median - 1:+.0%}"
+            if min(self.cell.runs, self.stock.runs if self.stock else 0) > 1:
+                text += f" [{ours.min / base.max - 1:+.0%}, {ours.max / base.min - 1:+.0%}]"
+            said.append(text)
         return said
 
 
 def verdict(cells: Sequence[Cell]) -> Verdict | None:
     """Judge the cells of one group; None if there is nothing in it but stock, bounds and the null."""
-    ours = [cell for cell in cells if cell.variant == "parallel" and not _is_null(cell)]
+    ours = [cell for cell in cells if cell.variant == "parallel" and not is_null(cell)]
     if not ours:
         return None
-    nulls = [cell.ratio_to_stock_spread for cell in cells if _is_null(cell)]
-    measured = [max(abs(one.min - 1), abs(one.max - 1)) for one in nulls if one is not None]
-    null = max(measured, default=ASSUMED_NULL)
-    best = max(cell.mib_s.median for cell in ours)
-    as_good = [cell for cell in ours if cell.mib_s.median >= best * (1 - null)]
-    chosen = min(as_good, key=lambda cell: (cell.contexts or 0, -cell.mib_s.median))
-    return Verdict(chosen, null, bool(measured))
+    stock = next((cell for cell in cells if cell.variant == "stock"), None)
+    one = next((cell for cell in cells if is_null(cell)), None)
+    choosing = _null(one, stock, by=_to_choose)
+    best = max(_rate(cell) for cell in ours)
+    as_good = [cell for cell in ours if _rate(cell) >= best * (1 - (choosing or 0))]
+    chosen = min(as_good, key=lambda cell: (cell.contexts or 0, -_rate(cell)))
+    null = _null(one, stock, by=_to_judge)
+    if null is None:
+        null = choosing
+    return Verdict(
+        cell=chosen,
+        stock=stock,
+        interval=ratio_interval(_to_judge(chosen), _to_judge(stock)) if stock else None,
+        null=ASSUMED_NULL if null is None else null,
+        is_null_measured=null is not None,
+        why=_why(stock, cells) if stock else "",
+    )
 
 
 def verdicts(cells: Iterable[Cell]) -> dict[Group, Verdict]:
@@ -100,7 +162,7 @@ def verdicts(cells: Iterable[Cell]) -> dict[Group, Verdict]:
     return {group: one for group, one in found.items() if one is not None}
 
 
-def _is_null(cell: Cell) -> bool:
+def is_null(cell: Cell) -> bool:
     """Say whether a cell runs stock's code on our kernel: one context, and nothing else of ours."""
     return (
         cell.variant == "parallel"
@@ -111,5 +173,36 @@ def _is_null(cell: Cell) -> bool:
     )
 
 
-def _interval(spread: Spread | None) -> str:
-    return f" [{spread.min:.2f}, {spread.max:.2f}]" if spread else ""
+def _to_choose(cell: Cell) -> list[float]:
+    return [*cell.rates[0]] if len(cell.rates) > 1 else [rate for of in cell.rates for rate in of[::2]]
+
+
+def _to_judge(cell: Cell) -> list[float]:
+    if len(cell.rates) > 1:
+        return [rate for of in cell.rates[1:] for rate in of]
+    return [rate for of in cell.rates for rate in of[1::2]]
+
+
+def _rate(cell: Cell) -> float:
+    rates = _to_choose(cell)
+    return statistics.geometric_mean(rates) if rates else cell.mib_s.median
+
+
+def _null(one: Cell | None, stock: Cell | None, by: Callable[[Cell], list[float]]) -> float | None:
+    if one is None or stock is None or not by(one) or not by(stock):
+        return None
+    return abs(statistics.geometric_mean(by(one)) / statistics.geometric_mean(by(stock)) - 1)
+
+
+def _why(stock: Cell, cells: Sequence[Cell]) -> str:
+    """Say what leaves nothing to be gained, by what stock did and what the bounds come to."""
+    bound = next((cell for cell in cells if cell.variant == "bdis"), None)
+    if stock.cpu_busy and stock.cpu_busy.median >= ALL_BUSY:
+        return f"with stock the CPUs are busy for {stock.cpu_busy.median:.0%} of the time already"
+    if bound and bound.ratio_to_stock and bound.ratio_to_stock <= NEAR:
+        return (
+            f"a device and a flusher for each CPU come to {bound.ratio_to_stock:.2f}x, so no flusher is short"
+        )
+    if stock.ratio_to_direct and stock.ratio_to_direct >= 1 / NEAR:
+        return f"stock comes to {stock.ratio_to_direct:.2f} of direct I/O"
+    return ""

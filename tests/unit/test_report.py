@@ -55,7 +55,9 @@ def test_what_is_found_is_held_against_the_best_fixed_number() -> None:
 
 def test_verdict_names_the_best_number_of_contexts() -> None:
     [said] = report.said_of(CELLS)
-    text = "best at 2 contexts, 1.91x stock [1.83, 2.00], null ±16.7%, 0.95 of separate BDIs"
+    text = (
+        "best at 2 contexts, 1.91x stock, too few rates for an interval, null ±16.7%, 0.95 of separate BDIs"
+    )
     assert said == f"xfs on nolat: at 128 MiB {text}."
 
 

@@ -7,18 +7,22 @@ import random
 
 import pytest
 
+from lab.experiment.measure import Spread
 from lab.result import results, verdict
 from lab.result.results import Cell
 from tests import samples
 
-ROUNDS = 3
+# Rounds and parts of the window, as of a job file of one's own.
+ROUNDS = 6
 
 
 def cells(**rates: list[float]) -> list[Cell]:
     """Return the cells of stock and of numbers of contexts (``c4``), with a rate for each round."""
-    stock = samples.measured("stock", 1, 128, rates.pop("stock", [100.0] * ROUNDS))
+    stock = samples.measured("stock", 1, 128, rates.pop("stock", [99.0, 100, 101]))
+    bdis = rates.pop("bdis", None)
+    bound = samples.measured("bdis", None, 128, bdis) if bdis else []
     ours = [samples.measured("parallel", int(name[1:]), 128, of) for name, of in rates.items()]
-    return results.cells("s", [*stock, *(one for group in ours for one in group)])
+    return results.cells("s", [*stock, *bound, *(one for group in ours for one in group)])
 
 
 def judged(**rates: list[float]) -> verdict.Verdict:
@@ -28,27 +32,54 @@ def judged(**rates: list[float]) -> verdict.Verdict:
 
 
 def test_a_gain_beyond_the_null_is_one() -> None:
-    found = judged(c1=[99, 100, 101], c4=[109, 110, 111])
-    assert found.gains
-    assert found.text == "best at 4 contexts, 1.10x stock [1.09, 1.11], null ±1.0%"
+    found = judged(c1=[99, 100, 101], c4=[199, 200, 202])
+    assert found.kind == "gain"
+    assert found.text == "best at 4 contexts, 2.00x stock [1.94, 2.06], null ±0.0%"
+    assert found.line == "echo 4 > /sys/class/bdi/MAJOR:MINOR/nwritebacks"
 
 
-def test_what_the_null_explains_is_neither_gain_nor_loss() -> None:
-    for rate in (112.0, 90.0):
-        found = judged(c1=[88, 100, 113], c4=[rate] * ROUNDS)
-        assert not found.gains
-        assert not found.loses
-        assert "as stock within the null" in found.text
+def test_the_interval_is_of_rounds_that_did_not_choose() -> None:
+    found = judged(c4=[900, 199, 201, 200, 200], stock=[50, 99, 101, 100, 100])
+    assert found.interval
+    assert found.interval.ratio == pytest.approx(2, rel=0.01)
+    assert found.interval.low < 2 < found.interval.high
+
+
+def test_parts_of_a_single_round_take_turns() -> None:
+    [cell] = results.cells("s", samples.measured("parallel", 4, 128, [100.0]))
+    parts = cell.model_copy(update={"rates": ((500.0, 100.0, 500.0, 102.0, 500.0, 98.0),)})
+    stock = parts.model_copy(
+        update={"variant": "stock", "contexts": 1, "rates": ((1.0, 100.0, 1.0, 101.0, 1.0, 99.0),)}
+    )
+    found = verdict.verdict([stock, parts])
+    assert found
+    assert found.interval
+    assert found.interval.ratio == pytest.approx(1, rel=0.001)
+
+
+def test_a_null_that_is_off_is_held_against_it() -> None:
+    assert judged(c1=[120] * 3, c4=[115] * 3, stock=[100] * 3).kind == "same"
+    assert judged(c1=[100] * 3, c4=[115] * 3, stock=[100] * 3).kind == "gain"
 
 
 def test_a_loss_is_said() -> None:
-    found = judged(c1=[100] * ROUNDS, c4=[60] * ROUNDS)
-    assert found.loses
+    found = judged(c1=[100] * ROUNDS, c4=[60] * ROUNDS, stock=[100] * ROUNDS)
+    assert found.kind == "loss"
     assert found.text == "no gain: at best 0.60x stock [0.60, 0.60], with 4 contexts, null ±0.0%"
+    assert found.line == ""
 
 
-def test_one_part_that_is_no_better_than_stock_is_no_gain() -> None:
-    assert not judged(c1=[100] * ROUNDS, c4=[130, 120, 99]).gains
+def test_what_cannot_be_told_is_not_called_the_same() -> None:
+    found = judged(c1=[99, 101] * 3, c4=[80, 120] * 3, stock=[99, 101] * 3)
+    assert found.kind == "open"
+    assert found.text.startswith("not told apart from stock")
+    assert judged(c4=[101, 99.5] * 3, stock=[99.5, 101] * 3).kind == "same"
+
+
+def test_one_rate_gives_no_interval() -> None:
+    found = judged(c1=[100], c4=[200], stock=[100])
+    assert found.kind == "open"
+    assert "2.00x stock, too few rates for an interval" in found.text
 
 
 def test_one_context_is_never_recommended() -> None:
@@ -57,20 +88,42 @@ def test_one_context_is_never_recommended() -> None:
 
 
 def test_fewest_contexts_that_are_as_good() -> None:
-    assert judged(c1=[98, 100, 102], c4=[197] * ROUNDS, c8=[200] * ROUNDS).cell.contexts == 4
-    assert judged(c1=[99, 100, 101], c4=[190] * ROUNDS, c8=[200] * ROUNDS).cell.contexts == 8
+    stock = [100.0] * ROUNDS
+    assert judged(c1=[98.0] * ROUNDS, c4=[197] * ROUNDS, c8=[200] * ROUNDS, stock=stock).cell.contexts == 4
+    assert judged(c1=[99.0] * ROUNDS, c4=[190] * ROUNDS, c8=[200] * ROUNDS, stock=stock).cell.contexts == 8
 
 
 def test_without_a_null_one_is_assumed() -> None:
-    assert judged(c4=[104] * ROUNDS).text.endswith("null ±5.0% assumed")
-    assert not judged(c4=[104] * ROUNDS).gains
-    assert judged(c4=[106] * ROUNDS).gains
+    assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).text.endswith("null ±5.0% assumed")
+    assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).kind == "same"
+    assert judged(c4=[106.0] * ROUNDS, stock=[100.0] * ROUNDS).kind == "gain"
+
+
+def test_what_leaves_nothing_to_be_gained_is_said() -> None:
+    same = [100.0] * ROUNDS
+    found = judged(c4=same, stock=same, bdis=[102.0] * ROUNDS)
+    assert found.text.endswith("a device and a flusher for each CPU come to 1.02x, so no flusher is short")
+    busy = [
+        cell.model_copy(update={"cpu_busy": Spread(median=0.99, min=0.99, max=0.99)})
+        for cell in cells(c4=same, stock=same)
+    ]
+    found_busy = verdict.verdict(busy)
+    assert found_busy
+    assert "with stock the CPUs are busy for 99% of the time already" in found_busy.text
+    assert "so no flusher" not in judged(c4=[200.0] * ROUNDS, stock=same, bdis=[102.0] * ROUNDS).text
+
+
+def test_costs_have_the_range_of_their_rounds() -> None:
+    found = judged(c4=[199, 200, 202], stock=[100, 100, 100])
+    assert found.costs[0] == "mean latency -50% [-50%, -50%]"
+    assert judged(c4=[200], stock=[100]).costs[0] == "mean latency -50%"
 
 
 def test_each_group_has_its_own_verdict() -> None:
     other = samples.measured("parallel", 4, 128, [50.0], fs="ext4")
-    found = verdict.verdicts([*cells(c1=[100], c4=[200], stock=[100]), *results.cells("s", other)])
-    assert [(group.fs, one.gains) for group, one in found.items()] == [("xfs", True), ("ext4", False)]
+    same = [100.0] * ROUNDS
+    found = verdict.verdicts([*cells(c1=same, c4=[200.0] * ROUNDS, stock=same), *results.cells("s", other)])
+    assert [(group.fs, one.kind) for group, one in found.items()] == [("xfs", "gain"), ("ext4", "open")]
     assert [one.text for one in found.values()][1] == "best at 4 contexts"
 
 
@@ -79,20 +132,18 @@ def test_stock_against_stock_gains_nothing(spread: float) -> None:
     chance = random.Random(7)
 
     def rates() -> list[float]:
-        return [chance.gauss(100, 100 * spread) for _ in range(ROUNDS)]
+        return [chance.lognormvariate(4.6, spread) for _ in range(ROUNDS)]
 
-    found = [judged(stock=rates(), c1=rates(), c4=rates()) for _ in range(400)]
-    assert sum(one.gains or one.loses for one in found) <= 0.05 * len(found)
+    found = [judged(stock=rates(), c1=rates(), c4=rates(), c8=rates()) for _ in range(400)]
+    assert sum(one.kind in ("gain", "loss") for one in found) <= 0.05 * len(found)
 
 
 def test_a_known_tenth_is_found() -> None:
     chance = random.Random(7)
-    found = [
-        judged(
-            stock=[chance.gauss(100, 1) for _ in range(ROUNDS)],
-            c1=[chance.gauss(100, 1) for _ in range(ROUNDS)],
-            c4=[chance.gauss(110, 1) for _ in range(ROUNDS)],
-        )
-        for _ in range(100)
-    ]
-    assert sum(one.gains for one in found) >= 95
+
+    def rates(middle: float) -> list[float]:
+        return [chance.gauss(middle, middle / 100) for _ in range(ROUNDS)]
+
+    found = [judged(stock=rates(100), c1=rates(100), c4=rates(110)) for _ in range(100)]
+    assert sum(one.kind == "gain" for one in found) >= 95
+    assert all(one.interval and one.interval.low < 1.15 for one in found)

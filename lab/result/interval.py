@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The ratio of two rates with its confidence interval."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+class Interval(NamedTuple):
+    """A ratio, and between what it lies with 95% confidence."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        """Say it in words."""
+        return f"{self.ratio:.2f}x stock [{self.low:.2f}, {self.high:.2f}]"
+
+
+def ratio_interval(ours: Sequence[float], base: Sequence[float]) -> Interval | None:
+    """Compare two samples of rates.
+
+    Welch's t on the logarithms: rates vary by factors, and one kernel's more than the other's.
+
+    Args:
+        ours: rates, all above 0.
+        base: rates of what they are compared with.
+
+    Returns:
+        The ratio of the geometric means and its interval; None where a sample has less than two rates.
+    """
+    if min(len(ours), len(base)) < 2 or min(*ours, *base) <= 0:
+        return None
+    logs = [[math.log(rate) for rate in rates] for rates in (ours, base)]
+    middle = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
+    errors = [statistics.variance(of) / len(of) for of in logs]
+    half = 0.0
+    if sum(errors) > 0:
+        # Welch and Satterthwaite's degrees of freedom.
+        freedom = sum(errors) ** 2 / sum(e**2 / (len(of) - 1) for e, of in zip(errors, logs, strict=True))
+        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(sum(errors))
+    return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))

@@ -702,7 +702,23 @@ def bench(
     callback=_numbers,
     help="Values for vm.dirty_bytes",
 )
-@click.option("--repetitions", default=1, show_default=True, help="Rounds; the median is reported")
+@click.option(
+    "--memory",
+    "memory_mib",
+    default=8192,
+    show_default=True,
+    metavar="MIB",
+    help="Memory of the guest, of which the device has 5 GiB",
+)
+@click.option(
+    "--budget",
+    "budget_min",
+    default=15.0,
+    show_default=True,
+    type=click.FloatRange(min=1),
+    metavar="MINUTES",
+    help="How long to measure, once kernels are there",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be booted and how long it takes; boot nothing")
 @_machine_options(machine="smp", cpus=8)
 @_where_options

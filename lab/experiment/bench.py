@@ -7,6 +7,7 @@ import datetime
 import functools
 import hashlib
 import json
+import math
 import os
 import platform
 import statistics
@@ -28,13 +29,15 @@ from lab.experiment.measure import Raw, RawRun, figures
 from lab.experiment.published import Contexts
 from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.schedule import Boot, Step
+from lab.experiment.search import Search, first_answer_first
 from lab.experiment.store import Store, surroundings
 from lab.machine import devices, guest, guest_memory, host, host_idle
 from lab.machine.hardware import Hardware
 from lab.profile.bottleneck import Bottleneck, bottleneck
 from lab.profile.summary import Profile
-from lab.result import page, plots, profile, report, results
+from lab.result import page, plots, profile, report, results, verdict
 from lab.result.results import Clock, Key, Measured
+from lab.result.verdict import Group
 from lab.tree import build
 from lab.tree.source import Source
 from lab.util.errors import LabError
@@ -83,8 +86,13 @@ class _Session:
     chosen: Scenario
     kernels: Kernels
     folder: Path
-    boots: list[Boot]
+    job: str
     crew: Crew
+    out: Console
+    store: Store | None = None
+    is_fresh: bool = False
+    budget_s: float | None = None
+    boots: list[Boot] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     measured: dict[Boot, list[Measured]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -99,7 +107,12 @@ class _Session:
         done_s = sum(boot.estimate_s for boot in missing if boot in self.measured)
         left_s = sum(boot.estimate_s for boot in missing if boot not in self.measured)
         pace = (time.monotonic() - self.began) / done_s if done_s else 1 / self.crew.size
-        return left_s * pace
+        return left_s * pace if self.budget_s is None else min(left_s * pace, self.budget_left_s)
+
+    @property
+    def budget_left_s(self) -> float:
+        """Return the seconds that are left of the budget; without one there is no end."""
+        return math.inf if self.budget_s is None else max(0.0, self.began + self.budget_s - time.monotonic())
 
     def note(self, text: str) -> None:
         """Keep a remark for the end, once."""
@@ -150,13 +163,17 @@ def run_job(
     device: str,
     contexts: list[Contexts],
     dirty_limits_mib: list[int],
-    repetitions: int,
     machine: Machine,
     cpus: int,
+    memory_mib: int,
+    budget_min: float,
     source: Source,
     where: Where = HERE,
 ) -> Path:
     """Run a user's own fio job file as it is, the way :func:`bench` runs a scenario; bounds run derived jobs.
+
+    After the first round only what is open goes on, and what else may be set is tried: see
+    :mod:`lab.experiment.search`.
 
     Args:
         job: fio job file; it runs with the filesystem under test as its working directory.
@@ -164,9 +181,10 @@ def run_job(
         device: name in the device table.
         contexts: numbers of contexts to try, or ``auto``.
         dirty_limits_mib: dirty limits in MiB.
-        repetitions: rounds.
         machine: ``uml`` or ``smp``.
         cpus: the guest's CPUs.
+        memory_mib: the guest's memory.
+        budget_min: minutes after which no further boot begins, once kernels are there.
         source: as in :func:`bench`.
         where: as in :func:`bench`.
 
@@ -182,18 +200,19 @@ def run_job(
         device=device,
         contexts=contexts,
         dirty_limits_mib=dirty_limits_mib,
-        repetitions=repetitions,
         machine=machine,
         cpus=cpus,
+        memory_mib=memory_mib,
     )
-    return _build_and_measure(chosen, source, job.resolve().parent, where)
+    return _build_and_measure(chosen, source, job.resolve().parent, where, budget_s=60 * budget_min)
 
 
-def plan_job(job: Path, **settings: Any) -> str:
+def plan_job(job: Path, *, budget_min: float, **settings: Any) -> str:
     """Say what :func:`run_job` would boot and how long it would take; nothing is fetched, built or booted.
 
     Args:
         job: as for :func:`run_job`.
+        budget_min: as for :func:`run_job`.
         settings: those of :func:`run_job` but ``source`` and ``where``.
 
     Raises:
@@ -201,13 +220,17 @@ def plan_job(job: Path, **settings: Any) -> str:
     """
     chosen = _of_job(job, **settings)
     check(chosen, job.resolve().parent)
-    boots = schedule.boots(chosen)
+    boots = first_answer_first(schedule.boots(chosen))
     count = cluster.places(chosen.guest.mem_mib, len(boots)) if chosen.virtual else 1
     lines = [f"{boot.label}: about {duration(boot.estimate_s)}" for boot in boots]
     whole = duration(sum(boot.estimate_s for boot in boots) / count)
     lines.append(
         f"{chosen.title}: {len(boots)} boots, {count} at a time, about {whole}, after kernels that are not "
         "built yet, a quarter of an hour on two cores"
+    )
+    lines.append(
+        f"then more rounds of what is still open, and the kernel's own number, other affinities and more "
+        f"workers with the best number of contexts, until {duration(60 * budget_min)} are over"
     )
     return "\n".join(lines)
 
@@ -219,7 +242,9 @@ def _of_job(job: Path, **settings: Any) -> Scenario:
     return chosen
 
 
-def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path, where: Where) -> Path:
+def _build_and_measure(
+    chosen: Scenario, source: Source, job_folder: Path, where: Where, budget_s: float | None = None
+) -> Path:
     if where.profiled and not chosen.virtual:
         raise LabError("a profile is of virtual time: expected the machine smp, add --machine smp")
     check(chosen, job_folder)
@@ -230,7 +255,7 @@ def _build_and_measure(chosen: Scenario, source: Source, job_folder: Path, where
             needed = [cells.LOAD, cache_dir()]
             crew = stack.enter_context(cluster.existing(where.scheduler, needed, where.runner))
         kernels = Kernels(*(build.build(name, source, machine) for name in ("stock", "parallel")))
-        measured = functools.partial(measure, chosen, kernels, job_folder=job_folder)
+        measured = functools.partial(measure, chosen, kernels, job_folder=job_folder, budget_s=budget_s)
         if chosen.virtual:
             if crew is None:
                 count = cluster.places(chosen.guest.mem_mib, len(schedule.boots(chosen)))
@@ -284,6 +309,7 @@ def measure(
     root: Path = results.RESULTS,
     console: Console | None = None,
     notes: Sequence[str] = (),
+    budget_s: float | None = None,
 ) -> Path:
     """Run every boot of a scenario and write the result.
 
@@ -297,6 +323,8 @@ def measure(
         root: where results go.
         console: where tables and progress go; None: standard output.
         notes: remarks on the circumstances, for the end.
+        budget_s: seconds after which no further boot begins; with them rounds are added for what is open.
+            None: what the scenario lists, and no more.
 
     Returns:
         The results folder; ``latest`` beside it points to it.
@@ -309,28 +337,18 @@ def measure(
     job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
     folder = results.create(root)
     boots = schedule.boots(chosen)
-    tasks = [cells.task(boot, chosen, kernels, job, folder / "raw" / boot.folder) for boot in boots]
-    by_folder = {task.folder: boot for task, boot in zip(tasks, boots, strict=True)}
-    session = _Session(chosen, kernels, folder, boots, crew, notes=list(notes))
+    search = None
+    if budget_s is not None:
+        boots = first_answer_first(boots)
+        search = Search(boots, set())
+    session = _Session(
+        chosen, kernels, folder, job, crew, out, store, fresh, budget_s=budget_s, notes=list(notes)
+    )
     with _kept_when_interrupted(session):
-        missing = []
-        for task in tasks:
-            if store is not None and not fresh and store.fetch(task):
-                session.found.append(by_folder[task.folder])
-                _take(session, by_folder[task.folder], task)
-            else:
-                missing.append(task)
-        out.print(_beginning(session), markup=False, highlight=False)
-        with out.status("") as status:
-            status.update(escape(f"{duration(session.remaining_s)} left"))
-            for task in crew.run(missing):
-                if store is not None:
-                    store.keep(task)
-                new = _take(session, by_folder[task.folder], task)
-                place = f"[{len(session.measured)}/{len(boots)}] {task.label}"
-                line = f"{place}: {_rates(new) or 'no'} MiB/s, {duration(session.remaining_s)} left"
-                out.print(line, markup=False, highlight=False)
-                status.update(escape(f"{duration(session.remaining_s)} left"))
+        while boots:
+            session.boots += boots
+            _measure_boots(session, boots)
+            boots = search.further(_judged(session)) if search and session.budget_left_s else []
         found = session.save()
         (session.folder / "table.md").write_text(report.markdown(found, session.notes), encoding="utf-8")
         plots.draw(session.folder, found)
@@ -340,14 +358,67 @@ def measure(
     return final
 
 
-def _beginning(session: _Session) -> str:
-    count = len(session.boots)
-    text = f"{session.chosen.title}: {count} boots, about {duration(session.remaining_s)}"
+def _measure_boots(session: _Session, boots: list[Boot]) -> None:
+    """Take boots that are known already, and run the others until the budget is used up."""
+    tasks = [
+        cells.task(boot, session.chosen, session.kernels, session.job, session.folder / "raw" / boot.folder)
+        for boot in boots
+    ]
+    by_folder = {task.folder: boot for task, boot in zip(tasks, boots, strict=True)}
+    missing = []
+    out, store = session.out, session.store
+    for task in tasks:
+        if store is not None and not session.is_fresh and store.fetch(task):
+            session.found.append(by_folder[task.folder])
+            _take(session, by_folder[task.folder], task)
+        else:
+            missing.append(task)
+    out.print(_beginning(session, boots), markup=False, highlight=False)
+    with out.status("") as status:
+        status.update(escape(f"{duration(session.remaining_s)} left"))
+        for task in session.crew.run(missing):
+            if store is not None:
+                store.keep(task)
+            boot = by_folder[task.folder]
+            new = _take(session, boot, task)
+            place = f"[{len(session.measured)}/{len(session.boots)}] {task.label}"
+            line = f"{place}: {_rates(new) or 'no'} MiB/s, {duration(session.remaining_s)} left"
+            out.print(line, markup=False, highlight=False)
+            if session.budget_s is not None:
+                for said in _so_far(session, boot):
+                    out.print(said, markup=False, highlight=False)
+            status.update(escape(f"{duration(session.remaining_s)} left"))
+            if not session.budget_left_s:
+                break
+    left = [boot for boot in boots if boot not in session.measured]
+    if left:
+        session.boots = [boot for boot in session.boots if boot not in left]
+        names = "; ".join(f"{boot.label}, round {boot.round}" for boot in left)
+        session.note(f"left out, for the time was up (--budget gives more): {names}")
+
+
+def _judged(session: _Session) -> dict[Group, verdict.Verdict]:
+    return verdict.verdicts(report.in_order(session.save()))
+
+
+def _so_far(session: _Session, boot: Boot) -> list[str]:
+    """Say what is known by now of the filesystem of a boot, where there is something to compare."""
+    return [
+        f"  so far, {group.fs} at {group.dirty_limit_mib} MiB: {one.text}"
+        for group, one in _judged(session).items()
+        if group.fs == boot.fs and one.stock
+    ]
+
+
+def _beginning(session: _Session, boots: list[Boot]) -> str:
+    found = [boot for boot in boots if boot in session.found]
+    again = "" if boots[0].round == 1 else f", round {boots[0].round}"
+    text = f"{session.chosen.title}{again}: {len(boots)} boots, about {duration(session.remaining_s)}"
     if session.crew.size > 1:
         text += f", {session.crew.size} side by side"
-    if session.found:
+    if found:
         text += (
-            f"; {len(session.found)} of {count} were measured before and are taken from the cache "
+            f"; {len(found)} of {len(boots)} were measured before and are taken from the cache "
             "(--fresh measures them again)"
         )
     return text
@@ -474,6 +545,7 @@ def _meta(session: _Session) -> dict[str, Any]:
         "commit": output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"]),
         "changed_files": len(output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
         "dirty_settings": session.dirty_settings,
+        "budget_s": session.budget_s,
         "notes": session.notes,
         "scenario": session.chosen.model_dump(mode="json"),
     }

@@ -339,9 +339,9 @@ def from_job(
     device: str,
     contexts: list[Contexts],
     dirty_limits_mib: list[int],
-    repetitions: int,
     machine: Machine,
     cpus: int,
+    memory_mib: int,
 ) -> Scenario:
     """Make the scenario that runs a user's own fio job file as it is, with both bounds.
 
@@ -369,9 +369,9 @@ def from_job(
                 "filesystems": fs,
                 "contexts": contexts,
                 "bounds": ["bdis", "direct"],
-                "repetitions": repetitions,
+                "repetitions": 1,
                 **_times_of_a_users_job(machine, dirty_limits_mib),
-                "guest": {"machine": machine, "cpus": cpus},
+                "guest": {"machine": machine, "cpus": cpus, "mem_mib": memory_mib},
                 "job": {"text": text},
                 "timeout_s": 3600,
             }
@@ -385,7 +385,7 @@ def _times_of_a_users_job(machine: Machine, dirty_limits_mib: list[int]) -> dict
         return {"limits": [{"mib": mib, "ramp_s": 4} for mib in dirty_limits_mib], "direct": {"ramp_s": 1}}
     times = {"ramp_s": 0.3, "window_s": 0.4}
     limits = [{"mib": mib, **times} for mib in dirty_limits_mib]
-    return {"limits": limits, "direct": {"ramp_s": 0.1, "window_s": 0.2}, "parts": 4, "sample_s": 0.02}
+    return {"limits": limits, "direct": {"ramp_s": 0.1, "window_s": 0.2}, "parts": 8, "sample_s": 0.02}
 
 
 def _wrong_keys(error: ValidationError) -> str:

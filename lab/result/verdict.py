@@ -58,7 +58,8 @@ class Verdict:
     """What is best for one group of cells, and whether that is more than chance.
 
     Attributes:
-        cell: the setting: of those that are as good as the best, the one with the fewest contexts.
+        cell: the setting: of those that are as good as the best, the kernel's own choice, or else the one
+            with the fewest contexts and the least to set beside.
         stock: what it is compared with; None where the result has none.
         interval: its throughput as a multiple of stock's; None where there are too few rates.
         null: by how much one context, which runs stock's code, was off from stock, as a ratio.
@@ -111,7 +112,8 @@ class Verdict:
         """Return the line to type for it; empty where there is nothing to be gained."""
         if self.kind != "gain":
             return ""
-        return f"echo {self.cell.contexts or 'auto'} > /sys/class/bdi/MAJOR:MINOR/nwritebacks"
+        files = self.cell.bdi_files
+        return "; ".join(f"echo {value} > /sys/class/bdi/MAJOR:MINOR/{name}" for name, value in files.items())
 
     @property
     def costs(self) -> list[str]:
@@ -139,7 +141,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     choosing = _null(one, stock, by=_to_choose)
     best = max(_rate(cell) for cell in ours)
     as_good = [cell for cell in ours if _rate(cell) >= best * (1 - (choosing or 0))]
-    chosen = min(as_good, key=lambda cell: (cell.contexts or 0, -_rate(cell)))
+    chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -_rate(cell)))
     null = _null(one, stock, by=_to_judge)
     if null is None:
         null = choosing

@@ -73,7 +73,7 @@ class FakeGuest:
 
 
 def _measure(
-    chosen: scenario.Scenario, kernels: Kernels, runner: Runner, root: Path
+    chosen: scenario.Scenario, kernels: Kernels, runner: Runner, root: Path, budget_s: float | None = None
 ) -> tuple[Path, list[dict[str, Any]], str]:
     out = io.StringIO()
     folder = bench.measure(
@@ -83,6 +83,7 @@ def _measure(
         crew=InTurn(runner),
         root=root / "results",
         console=Console(file=out, width=140),
+        budget_s=budget_s,
     )
     return folder, json.loads((folder / "summary.json").read_text()), out.getvalue()
 
@@ -142,7 +143,37 @@ def test_a_whole_bench(tmp_path: Path, kernels: Kernels) -> None:
         assert (folder / name).stat().st_size > 0
     assert "[1/16] nolat xfs stock, round 1: 100 / 100 / 100 MiB/s" in shown
     # One context is as fast as two here, so the null explains all of it.
-    assert "xfs on nolat: at 128 MiB as stock within the null (2.00x stock" in shown
+    assert "xfs on nolat: at 128 MiB best at 2 contexts, 2.00x stock, too few rates" in shown
+
+
+def _job(**changes: Any) -> scenario.Scenario:
+    """Return the scenario of a small job of one's own."""
+    limits = [{"mib": 128, "ramp_s": 2, "window_s": 4}]
+    own: dict[str, Any] = {
+        "filesystems": ["xfs"],
+        "files": None,
+        "repetitions": 1,
+        "limits": limits,
+        "parts": 4,
+    }
+    return samples.small_scenario(**own | changes)
+
+
+def test_a_budget_is_spent_on_what_else_may_be_set(tmp_path: Path, kernels: Kernels) -> None:
+    folder, cells, shown = _measure(_job(), kernels, FakeGuest(), tmp_path, budget_s=600)
+    assert "so far, xfs at 128 MiB: best at 2 contexts, 2.00x stock [" in shown
+    assert "small, round 2: " in shown
+    tried = {
+        (cell["contexts"], cell["affinity"], cell["workers"]) for cell in cells if cell["kernel"] != "stock"
+    }
+    assert {(2, "rotor", None), (2, None, 8), (None, None, None)} <= tried
+    assert json.loads((folder / "meta.json").read_text())["budget_s"] == 600
+
+
+def test_what_the_budget_did_not_reach_is_said(tmp_path: Path, kernels: Kernels) -> None:
+    _, cells, shown = _measure(_job(), kernels, FakeGuest(), tmp_path, budget_s=1e-9)
+    assert [cell["variant"] for cell in cells] == ["stock", "direct"]
+    assert "left out, for the time was up (--budget gives more): nolat xfs 2 contexts, round 1; " in shown
 
 
 def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels) -> None:
@@ -351,9 +382,10 @@ def _run_job(job: Path, device: str) -> Path:
         device=device,
         contexts=[2],
         dirty_limits_mib=[128],
-        repetitions=1,
         machine="uml",
         cpus=2,
+        memory_mib=8192,
+        budget_min=15,
         source=SOURCE,
     )
 

@@ -316,15 +316,16 @@ def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
     job = tmp_path / "mine.fio"
     job.touch()
     options = ["--fs", "xfs, ext4", "--device", "100us", "--contexts", "auto,8", "--dirty-limits-mib", "64"]
-    assert run("run", "--job", str(job), *options, "--repetitions", "3") == 0
+    assert run("run", "--job", str(job), *options, "--memory", "4096", "--budget", "5") == 0
     expected = {
         "fs": ["xfs", "ext4"],
         "device": "100us",
         "contexts": ["auto", 8],
         "dirty_limits_mib": [64],
-        "repetitions": 3,
         "machine": "smp",
         "cpus": 8,
+        "memory_mib": 4096,
+        "budget_min": 5.0,
         "source": SOURCE,
         "where": bench.HERE,
     }
@@ -337,10 +338,12 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     job = tmp_path / "mine.fio"
     job.write_text("[writer]\nrw=randwrite\nsize=64m\nnumjobs=2\n")
     assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0
-    *boots, whole = capsys.readouterr().out.splitlines()
-    settings = ("stock", "1 context", "2 contexts", "4 contexts", "8 contexts", "separate BDIs")
+    *boots, whole, then = capsys.readouterr().out.splitlines()
+    # What answers first comes first.
+    settings = ("stock", "8 contexts", "1 context", "2 contexts", "4 contexts", "separate BDIs")
     assert [line.split(":")[0] for line in boots] == [f"8 CPUs brd xfs {one}" for one in settings]
     assert whole.startswith("fio job file mine.fio: 6 boots, ")
+    assert then.endswith("until 15 min 0 s are over")
     assert calls == []
 
 

@@ -239,9 +239,9 @@ def _from_job(path: Path, fs: str = "xfs", machine: scenario.Machine = "uml") ->
         device="nolat",
         contexts=[2],
         dirty_limits_mib=[64],
-        repetitions=1,
         machine=machine,
         cpus=2,
+        memory_mib=4096,
     )
 
 
@@ -252,6 +252,7 @@ def test_a_users_job_keeps_its_text_and_lays_out_its_own_files(tmp_path: Path) -
     assert found.files is None
     assert found.name == "my-job"
     assert found.limits[0].window_s is None
+    assert found.guest.mem_mib == 4096
     # In virtual time a job is not left to run for as long as it likes.
     assert _from_job(path, machine="smp").limits[0].window_s is not None
 

@@ -93,6 +93,23 @@ def test_fewest_contexts_that_are_as_good() -> None:
     assert judged(c1=[99.0] * ROUNDS, c4=[190] * ROUNDS, c8=[200] * ROUNDS, stock=stock).cell.contexts == 8
 
 
+def test_least_to_set_that_is_as_good() -> None:
+    rates = [200.0] * ROUNDS
+    runs = [
+        *samples.measured("stock", 1, 128, [100.0] * ROUNDS),
+        *samples.measured("parallel", 4, 128, rates, affinity="rotor"),
+    ]
+    [alone] = verdict.verdicts(results.cells("s", runs)).values()
+    bdi = "/sys/class/bdi/MAJOR:MINOR"
+    assert alone.line == f"echo 4 > {bdi}/nwritebacks; echo rotor > {bdi}/wb_affinity"
+    runs += samples.measured("parallel", 4, 128, rates)
+    [plain] = verdict.verdicts(results.cells("s", runs)).values()
+    assert plain.line == f"echo 4 > {bdi}/nwritebacks"
+    runs += samples.measured("parallel", None, 128, rates)
+    [own] = verdict.verdicts(results.cells("s", runs)).values()
+    assert own.line == f"echo auto > {bdi}/nwritebacks"
+
+
 def test_without_a_null_one_is_assumed() -> None:
     assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).text.endswith("null ±5.0% assumed")
     assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).kind == "same"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What to measure next of a user's job: first every number of contexts, then what is still open.
+
+A verdict that its interval leaves open gets another round of stock, the best setting and the null. One that
+is decided gets what else may be set beside the number of contexts: the kernel's own choice of it, the
+policies that choose the context of an inode, and more workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from lab.experiment.published import Affinity
+from lab.experiment.schedule import Boot
+from lab.experiment.setting import Setting
+from lab.result.verdict import Group, Verdict, is_null
+
+#: Rounds beyond which a verdict stays open: the intervals of more hardly get narrower.
+MOST_ROUNDS = 8
+#: Workers of each context that are tried.
+WORKERS = (2, 8)
+NULL = Setting(variant="parallel", contexts=1)
+
+
+def first_answer_first(boots: Iterable[Boot]) -> list[Boot]:
+    """Sort the boots of a round: stock and the most contexts of each filesystem, the others, the bounds."""
+
+    def rank(boot: Boot) -> int:
+        if boot.setting.variant == "bdis":
+            return 2
+        most = max((one.contexts or 0 for other in listed for one in other.settings), default=0)
+        return 0 if boot.setting.variant == "stock" or most in _contexts(boot) else 1
+
+    listed = list(boots)
+    return sorted(listed, key=rank)
+
+
+def _contexts(boot: Boot) -> list[int | None]:
+    return [one.contexts for one in boot.settings]
+
+
+@dataclass
+class Search:
+    """Plans further boots of a job, beyond the first round.
+
+    Attributes:
+        boots: those of the first round.
+        searched: groups whose further settings have been tried.
+        rounds: how many rounds there are by now.
+    """
+
+    boots: Sequence[Boot]
+    searched: set[Group]
+    rounds: int = 1
+
+    def further(self, verdicts: dict[Group, Verdict]) -> list[Boot]:
+        """Return the boots of the next round; none where all is decided, and nothing is left to try.
+
+        Args:
+            verdicts: what is known so far.
+        """
+        if self.rounds >= MOST_ROUNDS:
+            return []
+        wanted: dict[Group, list[Setting]] = {}
+        for group, one in verdicts.items():
+            own = [self._setting(one), NULL]
+            if one.kind == "open":
+                wanted[group] = own
+            elif group not in self.searched:
+                self.searched.add(group)
+                wanted[group] = [*own, *_beside(one)]
+        self.rounds += bool(wanted)
+        return [boot for group, settings in wanted.items() for boot in self._boots(group, settings)]
+
+    @staticmethod
+    def _setting(one: Verdict) -> Setting:
+        return Setting(**{name: getattr(one.cell, name) for name in Setting.model_fields})
+
+    def _boots(self, group: Group, settings: Sequence[Setting]) -> list[Boot]:
+        """Make boots of a group for stock and for settings, like those of the first round."""
+        found = []
+        for boot in self.boots:
+            same = (boot.device, boot.machine, boot.cpus, boot.fs) == group[:4]
+            if not same or group.dirty_limit_mib not in [limit.mib for limit in boot.limits]:
+                continue
+            again = replace(boot, direct=None, round=self.rounds)
+            if boot.setting.variant == "stock":
+                found.append(again)
+            elif boot.setting.variant == "parallel" and not any(one.setting in settings for one in found):
+                # Each in a boot of its own: a policy that was in force leaves its inodes where it put them.
+                found += [replace(again, settings=(setting,)) for setting in dict.fromkeys(settings)]
+        return found
+
+
+def _beside(one: Verdict) -> list[Setting]:
+    """List what else may be set, beside the number of contexts that is best."""
+    contexts = one.cell.contexts
+    found = [Setting(variant="parallel", contexts=None)]
+    if not contexts or is_null(one.cell):
+        return found
+    policies = [name for name in get_args(Affinity) if name != "fs"]
+    found += [Setting(variant="parallel", contexts=contexts, affinity=name) for name in policies]
+    return found + [Setting(variant="parallel", contexts=contexts, workers=number) for number in WORKERS]

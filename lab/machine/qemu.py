@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.util.apt import reachable
+from lab.util.apt import reachable, unpack
 from lab.util.errors import LabError
 from lab.util.lock import in_turn
 from lab.util.paths import cache_dir
@@ -138,13 +138,7 @@ def _download(home: Path) -> Qemu:
         apt = reachable(work, SUITES, "QEMU", INSTEAD)
         packages = apt.download_missing(PACKAGE, BESIDE)
         tree = work / "tree"
-        for package in packages:
-            done = subprocess.run(
-                ["dpkg-deb", "-x", str(package), str(tree)], capture_output=True, text=True, check=False
-            )
-            if done.returncode != 0:
-                last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-                raise LabError(f"unpacking QEMU failed, expected 200 MiB of room in the cache: {last}")
+        unpack(packages, tree, "QEMU", mib=200)
         fetched, said = _unpacked(tree)
         if fetched is None:
             raise LabError(f"the QEMU that was fetched does not start ({said}): {INSTEAD}")

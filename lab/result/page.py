@@ -16,6 +16,8 @@ from lab.result.verdict import Group, Verdict
 
 TEMPLATE = Path(__file__).with_suffix(".html.j2")
 NAME = "index.html"
+#: Kinds of plots in their order: what answers first, first.
+PLOTS = ("scaling", "throughput", "latency", "dirty")
 
 
 def render(folders: Sequence[Path]) -> str:
@@ -69,7 +71,9 @@ def _part(folder: Path) -> dict[str, Any]:
         "summary": f"{state}{len(cells)} settings, {meta.get('date', 'at an unknown time')}",
         "verdicts": [_said(group, one) for group, one in judged.items()],
         "plots": [
-            {"alt": path.stem.replace("-", " "), "data": _data(path)} for path in sorted(folder.glob("*.png"))
+            {"alt": path.stem.replace("-", " "), "data": _data(path)}
+            for kind in PLOTS
+            for path in sorted(folder.glob(f"{kind}-*.png"))
         ],
         "tables": [_table(rig, shown, judged) for rig, shown in report.rigs(cells).items()],
         "notes": [*report.clock_said(cells), *meta.get("notes", [])],

@@ -187,6 +187,27 @@ def reachable(work: Path, suites: Sequence[str], what: str, instead: str) -> Apt
     )
 
 
+def unpack(packages: Sequence[Path], tree: Path, what: str, mib: int) -> None:
+    """Unpack packages into one folder; nothing of them is run.
+
+    Args:
+        packages: files.
+        tree: the folder.
+        what: what they are together, for errors.
+        mib: room that they need, for errors.
+
+    Raises:
+        LabError: there is no room, or a package is broken.
+    """
+    for package in packages:
+        done = subprocess.run(
+            ["dpkg-deb", "-x", str(package), str(tree)], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise LabError(f"unpacking {what} failed, expected {mib} MiB of room in the cache: {last}")
+
+
 def _without_mirror(said: str, uris: list[str]) -> str:
     """Return apt's first complaint without host names: where the mirror is, is the machine's business."""
     lines = said.splitlines()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The page of a result in a browser: it fits the window, its text can be read, its pictures are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab.result import page, plots, results
+from tests import browser, samples
+
+# Of text on its background, as the guidelines for accessible pages ask.
+CONTRAST = 4.5
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a result with all that a page can have."""
+    folder = tmp_path_factory.mktemp("result")
+    runs = [
+        one
+        for fs in ("xfs", "ext4", "f2fs")
+        for one in (
+            *samples.measured("stock", 1, 128, [100, 101, 99], fs=fs),
+            *samples.measured("parallel", 1, 128, [99, 100, 101], fs=fs),
+            *samples.measured("parallel", 8, 128, [290, 310, 300], fs=fs),
+            *samples.measured("bdis", None, 128, [320, 310, 315], fs=fs),
+        )
+    ]
+    cells = results.cells("s", runs)
+    meta = {
+        "date": "2026-01-01",
+        "kernels": {"parallel": {"version": "7.3.4", "identity": "5ca1ab1e" * 8}},
+        "notes": ["a note of the run"],
+        "scenario": samples.small_scenario(title="4k overwrites by a job on each CPU").model_dump(
+            mode="json"
+        ),
+    }
+    results.write(folder, cells, meta)
+    plots.save(folder / "throughput-nolat.png", plots.throughput("nolat", cells))
+    plots.save(folder / "latency-nolat.png", plots.latency("nolat", cells))
+    return page.write(folder)
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of ``rgb(...)``, from 0 to 1, as WCAG 2 defines it."""
+    channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_page_fits_and_can_be_read(written: Path, tmp_path: Path, width: int, scheme: str) -> None:
+    screenshot = tmp_path / f"{width}-{scheme}.png"
+    seen = browser.look(written, screenshot, width, scheme)
+    assert seen.width == width
+    assert seen.wide == []
+    assert seen.scroll_width <= width
+    assert seen.broken == 0
+    dark, light = sorted([luminance(seen.text), luminance(seen.back)])
+    assert (light + 0.05) / (dark + 0.05) > CONTRAST
+    assert (luminance(seen.text) > luminance(seen.back)) == (scheme == "dark")
+    assert screenshot.read_bytes().startswith(b"\x89PNG")

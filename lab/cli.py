@@ -852,6 +852,23 @@ def list_devices() -> None:
 
 
 @cli.command()
+@click.argument("measured", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.json")
+@click.option("--name", default="own", show_default=True, help="Name of the new device")
+def calibrate(*, measured: Path, name: str) -> None:
+    """Make a test device of what fio measured on a drive of yours.
+
+    FILE.json is what fio wrote with --output-format=json of the job devices/calibrate.fio.
+    """
+    from lab.machine import calibrate as calibration
+
+    points = calibration.read(measured)
+    found = calibration.fit(points)
+    path = calibration.write(name, calibration.device_file(name, found, points))
+    click.echo(calibration.table(found, points))
+    click.echo(f"{path}: for ./pwb run --device {name}")
+
+
+@cli.command()
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
 @_output_folder("results/scaling", "Folder for table.md, and a JSON file and a plot for each workload")
 @_where_options

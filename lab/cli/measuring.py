@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commands that measure stock against parallel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lab.cli.group import cli
+from lab.cli.options import (
+    listed_contexts,
+    listed_names,
+    listed_numbers,
+    machine_options,
+    output_folder,
+    profile_option,
+    source_of,
+    source_options,
+    where_options,
+)
+
+
+@cli.command()
+@click.argument("scenario", default="headline", metavar="[SCENARIO]")
+@click.option("--full", is_flag=True, help="More devices, CPUs and repetitions, as the scenario lists")
+@machine_options(machine=None, cpus=None)
+@where_options
+@profile_option
+@source_options
+def bench(
+    *,
+    scenario: str,
+    full: bool,
+    scheduler: str | None,
+    fresh: bool,
+    profiled: bool,
+    tree: Path | None,
+    series: str | None,
+    **rest: Any,
+) -> None:
+    """Measure stock against parallel, with the bounds, in one run.
+
+    SCENARIO is the name of a file in scenarios/; "headline" unless given.
+    """
+    from lab.experiment import bench as benches
+    from lab.experiment import scenario as scenarios
+
+    scenarios.load(scenario)
+    where = benches.Where(scheduler, fresh, profiled)
+    benches.bench(scenario, full=full, source=source_of(tree, series), where=where, **rest)
+
+
+@cli.command()
+@click.option(
+    "--job",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.fio",
+    help="fio job file of your own, run as it is",
+)
+@click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=listed_names, help="Filesystems")
+@click.option(
+    "--device", default="brd", show_default=True, metavar="NAME", help="Test device, see pwb devices"
+)
+@click.option(
+    "--contexts",
+    default="1,2,4,8",
+    show_default=True,
+    callback=listed_contexts,
+    help="Numbers of contexts, or auto: the kernel finds one",
+)
+@click.option(
+    "--dirty-limits-mib",
+    default="128",
+    show_default=True,
+    callback=listed_numbers,
+    help="Values for vm.dirty_bytes",
+)
+@click.option(
+    "--memory",
+    "memory_mib",
+    default=8192,
+    show_default=True,
+    metavar="MIB",
+    help="Memory of the guest, of which the device has 5 GiB",
+)
+@click.option(
+    "--budget",
+    "budget_min",
+    default=15.0,
+    show_default=True,
+    type=click.FloatRange(min=1),
+    metavar="MINUTES",
+    help="How long to measure, once kernels are there",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be booted and how long it takes; boot nothing")
+@machine_options(machine="smp", cpus=8)
+@where_options
+@profile_option
+@source_options
+def run(
+    *,
+    job: Path,
+    dry_run: bool,
+    scheduler: str | None,
+    fresh: bool,
+    profiled: bool,
+    tree: Path | None,
+    series: str | None,
+    **rest: Any,
+) -> None:
+    """Compare stock and parallel on a fio job file of your own."""
+    from lab.experiment.bench import Where, plan_job, run_job
+
+    if dry_run:
+        click.echo(plan_job(job, **rest))
+        return
+    run_job(job, source=source_of(tree, series), where=Where(scheduler, fresh, profiled), **rest)
+
+
+@cli.command()
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@click.option(
+    "--results",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Measure nothing: take this finished result (again for more)",
+)
+@click.option("--full", is_flag=True, help="More contexts and repetitions, as each scenario lists")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where table.md, summary.json and plots go  [default: results/published]",
+)
+@machine_options(machine=None, cpus=None)
+@where_options
+@source_options
+def compare(
+    *,
+    scenarios: tuple[str, ...],
+    folders: tuple[Path, ...],
+    full: bool,
+    output: Path | None,
+    scheduler: str | None,
+    fresh: bool,
+    tree: Path | None,
+    series: str | None,
+    **rest: Any,
+) -> None:
+    """Measure published claims, and show published and measured side by side.
+
+    SCENARIO is a scenario with published numbers or bars in it; all of them unless given.
+    """
+    from lab.experiment.bench import Where
+    from lab.result import published_table as tables
+
+    if folders and (scenarios or full):
+        raise click.UsageError("--results takes what was measured: it excludes SCENARIO and --full")
+    if not folders:
+        names = tables.known(list(scenarios))
+        where = Where(scheduler, fresh)
+        folders = tuple(tables.measure(names, full=full, source=source_of(tree, series), where=where, **rest))
+    tables.compare(list(folders), output or tables.OUTPUT)
+
+
+@cli.command()
+@click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@output_folder("results/scaling", "Folder for table.md, and a JSON file and a plot for each workload")
+@where_options
+@source_options
+def scaling(
+    *,
+    workloads: tuple[str, ...],
+    output: Path,
+    scheduler: str | None,
+    fresh: bool,
+    tree: Path | None,
+    series: str | None,
+) -> None:
+    """Show how workloads scale from 2 to 64 CPUs, and what limits each, with profiles.
+
+    WORKLOAD is one of allocate, append, mmap, overwrite and small; all of them unless given: hours on two
+    cores. A run that was interrupted goes on where it was.
+    """
+    from lab.experiment.bench import Where
+    from lab.result import scaling as scalings
+
+    source = source_of(tree, series)
+    for name in scalings.chosen(workloads):
+        scalings.keep(name, scalings.measure(name, source, Where(scheduler, fresh, profiled=True)), output)
+    click.echo(f"{output / scalings.TABLE}")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commands that read results, and describe devices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lab.cli.group import cli
+from lab.cli.options import cells_of
+from lab.util.errors import LabError
+
+
+@cli.command()
+@click.argument("folder", default="results/latest", type=click.Path(path_type=Path), metavar="[RESULT]")
+def throttle(folder: Path) -> None:
+    """Print how a result of "pwb bench throttle-even" compares with stock, cell by cell.
+
+    RESULT is its folder; results/latest unless given.
+    """
+    from lab.result import throttle
+
+    cells = cells_of(folder)
+    click.echo(f"{throttle.means(cells)}\n\n{throttle.table(cells)}")
+
+
+@cli.command("report")
+@click.argument(
+    "folders",
+    nargs=-1,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="[RESULT]...",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.html",
+    help="Write one page of all these results, and nothing else",
+)
+def make_report(*, folders: tuple[Path, ...], output: Path | None) -> None:
+    """Make table, plots and index.html of results again, of interrupted ones too.
+
+    RESULT is a folder below results/; results/latest unless given.
+    """
+    from lab.result import page, results
+
+    chosen = [folder.resolve() for folder in folders or (results.RESULTS / "latest",)]
+    for folder in chosen:
+        cells_of(folder)
+    try:
+        if output is not None:
+            output.write_text(page.render(chosen) + "\n", encoding="utf-8")
+            click.echo(output)
+            return
+        for folder in chosen:
+            page.remake(folder)
+            click.echo(folder / page.NAME)
+    except FileNotFoundError as error:
+        raise LabError(
+            f"{error.filename} is not there: a result is drawn again from its raw data, and a page goes "
+            "into a folder that exists"
+        ) from None
+
+
+@cli.command("diff")
+@click.argument("before", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="A")
+@click.argument("after", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="B")
+def show_diff(*, before: Path, after: Path) -> None:
+    """Show results A and B side by side, and which settings differ by more than their spread."""
+    from lab.result import diff
+
+    click.echo(diff.markdown(cells_of(before), cells_of(after)), nl=False)
+
+
+@cli.command("devices")
+def list_devices() -> None:
+    """List the test devices, and what each is like."""
+    from lab.machine import devices
+
+    known = devices.names()
+    width = max(map(len, known))
+    for name in known:
+        click.echo(f"{name:{width}}  {devices.load(name).description}")
+
+
+@cli.command()
+@click.argument("measured", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.json")
+@click.option("--name", default="own", show_default=True, help="Name of the new device")
+def calibrate(*, measured: Path, name: str) -> None:
+    """Make a test device of what fio measured on a drive of yours.
+
+    FILE.json is what fio wrote with --output-format=json of the job devices/calibrate.fio.
+    """
+    from lab.machine import calibrate as calibration
+
+    points = calibration.read(measured)
+    found = calibration.fit(points)
+    path = calibration.write(name, calibration.device_file(name, found, points))
+    click.echo(calibration.table(found, points))
+    click.echo(f"{path}: for ./pwb run --device {name}")

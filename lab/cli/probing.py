@@ -133,6 +133,25 @@ def clock(*, tests: tuple[str, ...], output: Path, tree: Path | None, series: st
 
 
 @cli.command()
+@click.option("--cpus", default=8, show_default=True, type=click.IntRange(1, 64), help="Guest CPUs")
+@click.option("--possible-cpus", type=int, help="CPUs that the kernel prepares for  [default: --cpus]")
+@output_folder("results/costs", "Folder for costs.md and costs.json")
+@source_options
+def costs(
+    *, cpus: int, possible_cpus: int | None, output: Path, tree: Path | None, series: str | None
+) -> None:
+    """Measure what contexts cost where they bring nothing: memory, pages, a sync of a clean system."""
+    from lab.probes import costs as probe
+
+    probe.check(cpus, possible_cpus)
+    source = source_of(tree, series)
+    stock, parallel = (build_kernel(name, source, "smp") for name in ("stock", "parallel"))
+    found = probe.measure(stock, parallel, sorted({1, cpus}), probe.in_guest(cpus, possible_cpus))
+    probe.keep(found, output)
+    click.echo(probe.table(found), nl=False)
+
+
+@cli.command()
 @output_folder("isolation", "Folder for summary.json and isolation.png")
 @source_options
 def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:

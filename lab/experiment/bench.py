@@ -124,6 +124,7 @@ class _Session:
         listed = [one for boot in self.boots for one in self.measured.get(boot, [])]
         found = results.cells(self.chosen.name, listed)
         results.write(self.folder, found, _meta(self))
+        results.write_runs(self.folder, listed)
         return found
 
 

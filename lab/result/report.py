@@ -263,6 +263,7 @@ def show(console: Console, cells: list[Cell], notes: list[str], folder: Path) ->
         "index.html",
         "summary.json",
         "meta.json",
+        "runs.csv",
         "table.md",
         *sorted(path.name for path in folder.glob("*.png")),
     ):

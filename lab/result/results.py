@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import datetime
 import json
 import os
@@ -20,6 +21,7 @@ from lab.profile.bottleneck import Bottleneck
 from lab.util.paths import REPO
 
 RESULTS = REPO / "results"
+RUNS = "runs.csv"
 
 
 class Key(Setting, frozen=True):
@@ -212,6 +214,25 @@ def write(folder: Path, found: list[Cell], meta: dict[str, Any]) -> None:
     dumped = [cell.model_dump(mode="json") for cell in found]
     (folder / "summary.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
     (folder / "meta.json").write_text(json.dumps(meta, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+def write_runs(folder: Path, measured: list[Measured]) -> None:
+    """Write ``runs.csv``, a row for each run: its setting, its round and every figure."""
+    rows = [
+        one.key.model_dump()
+        | {"round": one.round}
+        | one.figures.model_dump()
+        | (one.clock.model_dump() if one.clock else {})
+        | {"raw": one.raw}
+        for one in measured
+    ]
+    for row in rows:
+        row["parts_mib_s"] = " ".join(str(significant(part)) for part in row["parts_mib_s"])
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with (folder / RUNS).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def read(folder: Path) -> tuple[list[Cell], dict[str, Any]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -77,3 +78,15 @@ def test_latest_points_at_the_newest_complete_result(tmp_path: Path) -> None:
 
 def test_fio_notes_ahead_of_its_json_are_skipped() -> None:
     assert len(results.read_fio(samples.FIXTURES / "fio-three-jobs.json")["jobs"]) == 3
+
+
+def test_runs_are_a_table_with_a_row_for_each(tmp_path: Path) -> None:
+    measured = samples.result()
+    clock = results.Clock(host_s_per_s=20.0, lost=0.01)
+    measured[-1] = measured[-1].model_copy(update={"clock": clock})
+    results.write_runs(tmp_path, measured)
+    with (tmp_path / results.RUNS).open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(measured)
+    assert (rows[0]["variant"], rows[0]["round"], rows[0]["mib_s"]) == ("stock", "1", "100.0")
+    assert (rows[0]["lost"], rows[-1]["lost"]) == ("", "0.01")

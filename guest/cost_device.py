@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run in the guest: what memory an idle block device costs, and a mounted one with its contexts in use.
-
-    ./pwb guest --kernel stock --fs none -- python3 $PWD/guest/bdi_cost.py
-    ./pwb guest --kernel parallel --fs none -- python3 $PWD/guest/bdi_cost.py
+"""Run in the guest by ``pwb costs``: what memory an idle block device costs.
 
 Devices are made by configfs (null_blk, without blocks), so most of what is counted is the device's own.
 Python's standard library only.
@@ -10,6 +7,7 @@ Python's standard library only.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -35,8 +33,7 @@ def main() -> int:
         device.mkdir()
         (device / "size").write_text("1")
         (device / "power").write_text("1")
-    cost = (kernel_bytes() - before) / DEVICES
-    print(f"{cost:.0f} bytes for an idle device, {os.sysconf('SC_NPROCESSORS_CONF')} possible CPUs")
+    print(json.dumps({"an idle device": (kernel_bytes() - before) / DEVICES}))
     return 0
 
 

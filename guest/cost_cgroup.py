@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-r"""Run in the guest: what memory the writebacks of cgroups cost, with every context in use.
-
-    ./pwb guest --machine smp --clock host --cpus 8 --possible-cpus 255 --mem-mib 4096 --kernel stock -- \
-        python3 $PWD/guest/cgroup_cost.py
-    ./pwb guest --machine smp --clock host --cpus 8 --possible-cpus 255 --mem-mib 4096 --kernel parallel -- \
-        python3 $PWD/guest/cgroup_cost.py
+"""Run in the guest by ``pwb costs``: what memory the writebacks of cgroups cost, with every context in use.
 
 Cgroups are made that write nothing, and others that write a small file in each context. Python's standard
 library only.
@@ -12,6 +7,7 @@ library only.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -60,8 +56,7 @@ def main() -> int:
     """Print what a cgroup costs that writes nothing, and one that writes in every context."""
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     idle, writing = cost_of_groups(0, write=False), cost_of_groups(GROUPS, write=True)
-    cpus = os.sysconf("SC_NPROCESSORS_CONF")
-    print(f"{cpus} possible CPUs: {idle:.0f} bytes for a cgroup, {writing:.0f} for one that writes")
+    print(json.dumps({"a cgroup that writes nothing": idle, f"a cgroup that writes {FILES} files": writing}))
     return 0
 
 

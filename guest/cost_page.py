@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run in the guest: what a page costs to dirty and to write back, where CPU time is all that it takes.
+"""Run in the guest by ``pwb costs``: what a page costs to dirty and to write back.
 
-    ./pwb guest --kernel stock --mem-mib 4096 -- python3 $PWD/guest/page_cost.py
-    ./pwb guest --kernel parallel --mem-mib 4096 --set nwritebacks=1 -- python3 $PWD/guest/page_cost.py
-
-Nothing is throttled, and nothing is written back but by ``sync``. With a number, as many other files are
-dirty too: with ``--set wb_affinity=ino`` each of as many contexts has one. Python's standard library only.
+CPU time is all that it takes. Nothing is throttled, and nothing is written back but by ``sync``. As many
+other files as are given are dirty too, one in each context if there are as many. Python's standard library
+only.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import sys
@@ -20,15 +19,14 @@ PAGE = 4096
 MIB = 1 << 20
 FILE_MIB = 256
 PAGES = FILE_MIB * MIB // PAGE
-ROUNDS = 24
+ROUNDS = 8
 # A whole round of writes fits below both limits.
 LIMITS = {"dirty_writeback_centisecs": 0, "dirty_bytes": 3 << 30, "dirty_background_bytes": 2 << 30}
 
 
-def show(what: str, seconds: list[float]) -> None:
-    """Print the median and the least of some rounds."""
-    median, least = statistics.median(seconds), min(seconds)
-    print(f"{what}: {median / PAGES * 1e6:.2f} us a page (least {least / PAGES * 1e6:.2f})", flush=True)
+def us_a_page(seconds: list[float]) -> float:
+    """Return the median of some rounds."""
+    return statistics.median(seconds) / PAGES * 1e6
 
 
 def main(others: int) -> None:
@@ -52,9 +50,10 @@ def main(others: int) -> None:
         if number:
             dirty.append(written - start)
             sync.append(time.perf_counter() - written)
-    show("dirty", dirty)
-    show("write back", sync)
+    around = f", {others} other files dirty" if others else ""
+    costs = {"dirtying a cached page": dirty, "writing a page back": sync}
+    print(json.dumps({what + around: us_a_page(seconds) for what, seconds in costs.items()}))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    main(int(sys.argv[1]))

@@ -84,7 +84,7 @@ def bench(
     default=8192,
     show_default=True,
     metavar="MIB",
-    help="Memory of the guest, of which the device has 5 GiB",
+    help="Memory of the guest, of which the device gets five eighths",
 )
 @click.option(
     "--budget",

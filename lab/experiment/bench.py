@@ -240,6 +240,7 @@ def _of_job(job: Path, **settings: Any) -> Scenario:
     """Return the scenario of a user's job, which has to write through the page cache."""
     chosen = scenarios.from_job(job, **settings)
     fiojob.check_buffered(chosen.name, chosen.job.text, job.resolve().parent)
+    fiojob.check_room(chosen.name, chosen.job.text, job.resolve().parent, chosen.guest.device_mib)
     return chosen
 
 

@@ -12,6 +12,8 @@ from pathlib import Path, PurePosixPath
 from lab.util.errors import LabError
 
 MOUNT = PurePosixPath("/mnt/test")
+# What a filesystem of our size leaves for files, at least.
+ROOM = 0.9
 _SETTING = re.compile(r"^\s*(\w+)\s*=\s*(.*?)\s*$")
 _INCLUDE = re.compile(r"^\s*include\s+(\S.*?)\s*$")
 _CACHE_OPTION = re.compile(r"^\s*(direct|buffered|odirect)\s*(=.*)?$")
@@ -71,6 +73,21 @@ def check_buffered(name: str, text: str, folder: Path) -> None:
         )
 
 
+def check_room(name: str, text: str, folder: Path, device_mib: int) -> None:
+    """Check that the job's files fit on the device, as far as it gives their sizes.
+
+    Raises:
+        LabError: they do not, or leave less than a tenth for the filesystem.
+    """
+    needed = _files_mib(inlined(name, text, folder))
+    if needed > ROOM * device_mib:
+        raise LabError(
+            f"job {name}: its files take {needed:.0f} MiB, and the device has {device_mib}: expected at "
+            f"most {ROOM * device_mib:.0f} MiB; lower size= in the job, or raise --memory, of which the device "
+            "gets five eighths"
+        )
+
+
 def inlined(name: str, text: str, folder: Path, depth: int = 0) -> str:
     """Return the job with the files that it includes in their places, so that it can run from any folder.
 
@@ -119,6 +136,42 @@ def direct(text: str) -> str:
 def layout_only(text: str) -> str:
     """Return the same job reduced to the making of its files."""
     return "[global]\ncreate_only=1\n" + text
+
+
+def _files_mib(text: str) -> float:
+    """Add up the sizes of the files that a job makes, by its sections as fio reads them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "job.fio"
+        copy.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            ["fio", "--showcmd", str(copy)], capture_output=True, text=True, check=False, cwd=scratch
+        )
+    names = {section for line in text.splitlines() if (section := _section(line)) not in (None, "global")}
+    common: dict[str, str] = {}
+    sections: list[dict[str, str]] = []
+    for word in done.stdout.split()[1:]:
+        key, _, value = word.removeprefix("--").partition("=")
+        if key == "name" and value in names:
+            sections.append(dict(common))
+        elif sections:
+            sections[-1][key] = value
+        else:
+            common[key] = value
+    sizes: dict[str, float] = {}
+    for number, options in enumerate(sections):
+        size = _mib(options.get("filesize") or options.get("size", ""))
+        shared = options.get("filename")
+        file = f"{options.get('directory', '')}/{shared or number}"
+        sizes[file] = max(sizes.get(file, 0.0), size * (1 if shared else int(options.get("numjobs", "1"))))
+    return sum(sizes.values())
+
+
+def _mib(text: str) -> float:
+    """Read a size as fio writes it; what is no number of bytes, as a share of the device, counts nothing."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.lower())
+    if not found:
+        return 0.0
+    return float(found[1]) * 1024.0 ** ("kmgt".find(found[2]) + 1 if found[2] else 0) / (1 << 20)
 
 
 def _run_parser(name: str, text: str, folder: Path) -> None:

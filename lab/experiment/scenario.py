@@ -371,7 +371,12 @@ def from_job(
                 "bounds": ["bdis", "direct"],
                 "repetitions": 1,
                 **_times_of_a_users_job(machine, dirty_limits_mib),
-                "guest": {"machine": machine, "cpus": cpus, "mem_mib": memory_mib},
+                "guest": {
+                    "machine": machine,
+                    "cpus": cpus,
+                    "mem_mib": memory_mib,
+                    "device_mib": memory_mib * 5 // 8,
+                },
                 "job": {"text": text},
                 "timeout_s": 3600,
             }

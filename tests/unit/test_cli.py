@@ -352,6 +352,11 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     [
         ("direct=1\n[a]\nrw=write\nsize=1m\n", "--contexts=1", "every section has direct=1"),
         ("[a]\nbuffered=0\nrw=write\nsize=1m\n", "--contexts=1", "every section has direct=1"),
+        (
+            "filename=f\n[a]\nrw=write\nsize=5g\n",
+            "--contexts=1",
+            "its files take 5120 MiB, and the device has 5120",
+        ),
         ("[a]\nrw=write\nsize=1m\n", "--contexts=1,33", "33 contexts on 8 CPUs: expected at most 32"),
     ],
 )
@@ -362,6 +367,22 @@ def test_job_that_cannot_gain_is_refused_at_once(
     job.write_text(f"[global]\n{text}")
     assert run("run", "--job", str(job), option, "--dry-run") == 1
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "mib"),
+    [
+        ("[global]\nname=x\nfilename=f\nnumjobs=4\n[a]\nrw=write\nsize=100m\n[b]\nrw=read\nsize=1G\n", 1024),
+        ("[global]\nsize=100m\n[a]\nrw=write\nnumjobs=3\n[b]\nrw=write\nfilesize=512KiB\n", 300.5),
+        ("[a]\nrw=write\nsize=5%\n", 0),
+    ],
+)
+def test_sizes_of_a_jobs_files(tmp_path: Path, text: str, mib: float) -> None:
+    assert fiojob._files_mib(text) == mib
+    fiojob.check_room("mine", text, tmp_path, int(mib / fiojob.ROOM) + 1)
+    if mib:
+        with pytest.raises(LabError, match="lower size= in the job, or raise --memory"):
+            fiojob.check_room("mine", text, tmp_path, int(mib))
 
 
 def test_job_with_one_buffered_section_is_taken(tmp_path: Path) -> None:

@@ -81,10 +81,10 @@ def check_room(name: str, text: str, folder: Path, device_mib: int) -> None:
     """
     needed = _files_mib(inlined(name, text, folder))
     if needed > ROOM * device_mib:
+        most = f"{ROOM * device_mib:.0f} MiB"
         raise LabError(
-            f"job {name}: its files take {needed:.0f} MiB, and the device has {device_mib}: expected at "
-            f"most {ROOM * device_mib:.0f} MiB; lower size= in the job, or raise --memory, of which the device "
-            "gets five eighths"
+            f"job {name}: its files take {needed:.0f} MiB, and the device has {device_mib}: expected at most "
+            f"{most}; lower size= in the job, or raise --memory, of which the device gets five eighths"
         )
 
 

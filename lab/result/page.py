@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from lab.result import plots, report, results, verdict
+from lab.result import plots, profile, report, results, verdict
 from lab.result.results import Cell
 from lab.result.verdict import Group, Verdict
 
@@ -75,6 +75,7 @@ def _part(folder: Path) -> dict[str, Any]:
             for kind in PLOTS
             for path in sorted(folder.glob(f"{kind}-*.png"))
         ],
+        "flames": [flames for one in judged.values() if (flames := _flames(folder, one))],
         "tables": [_table(rig, shown, judged) for rig, shown in report.rigs(cells).items()],
         "notes": [*report.clock_said(cells), *meta.get("notes", [])],
         "facts": _facts(meta),
@@ -91,6 +92,27 @@ def _said(group: Group, one: Verdict) -> dict[str, Any]:
         "line": one.line,
         "costs": ", ".join(one.costs),
     }
+
+
+def _flames(folder: Path, one: Verdict) -> dict[str, Any] | None:
+    """Return the flame graphs of stock and of the best setting; None where runs were not profiled."""
+    graphs = []
+    for cell in (one.stock, one.cell):
+        for path in _profiles(folder, cell) if cell else []:
+            what = "waiting" if path.name == profile.SLEEP_SVG else "on a CPU"
+            graphs.append(
+                {"title": f"{cell.label if cell else ''}, {what}", "data": _data(path, "image/svg+xml")}
+            )
+    if not graphs:
+        return None
+    return {"title": f"{one.cell.fs}, dirty limit {one.cell.dirty_limit_mib} MiB", "graphs": graphs}
+
+
+def _profiles(folder: Path, cell: Cell) -> list[Path]:
+    """Return the flame graphs of the first run of a cell, of what ran and of what slept."""
+    raw = folder / cell.raw[0]
+    run = raw.with_name(raw.name.removesuffix(".fio.json"))
+    return [path for name in (profile.SVG, profile.SLEEP_SVG) if (path := run / name).exists()]
 
 
 def _table(rig: report.Rig, shown: list[Cell], judged: dict[Group, Verdict]) -> dict[str, Any]:
@@ -114,5 +136,5 @@ def _facts(meta: dict[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def _data(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
+def _data(path: Path, kind: str = "image/png") -> str:
+    return f"data:{kind};base64," + base64.b64encode(path.read_bytes()).decode("ascii")

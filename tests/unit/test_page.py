@@ -119,3 +119,21 @@ def test_what_is_missing_is_named(result: Path, tmp_path: Path, capsys: pytest.C
 def test_what_is_no_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._run(["report", str(tmp_path)]) == 1
     assert f"{tmp_path} is no result of a bench" in capsys.readouterr().err
+
+
+def test_flame_graphs_of_stock_and_the_best_stand_side_by_side(result: Path) -> None:
+    assert "Where the time went" not in outline(page.write(result).read_text()).text
+    for variant in ("stock", "parallel"):
+        run = result / "raw" / variant / "limit-128"
+        run.mkdir(parents=True)
+        for name in ("profile.svg", "profile-sleep.svg"):
+            (run / name).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    found = outline(page.write(result).read_text())
+    assert sum(reference.startswith("data:image/svg+xml;base64,") for reference in found.references) == 4
+    graphs = [text for text in found.text if text.endswith(("on a CPU", "waiting"))]
+    assert graphs == [
+        "stock, on a CPU",
+        "stock, waiting",
+        "2 contexts, on a CPU",
+        "2 contexts, waiting",
+    ]

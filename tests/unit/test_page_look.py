@@ -13,6 +13,7 @@ from tests import browser, samples
 
 # Of text on its background, as the guidelines for accessible pages ask.
 CONTRAST = 4.5
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 400" width="1600" height="400"/>'
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results.write(folder, cells, meta)
     plots.save(folder / "throughput-nolat.png", plots.throughput("nolat", cells))
     plots.save(folder / "latency-nolat.png", plots.latency("nolat", cells))
+    for variant in ("stock", "parallel"):
+        run = folder / "raw" / variant / "limit-128"
+        run.mkdir(parents=True)
+        (run / "profile.svg").write_text(SVG, encoding="utf-8")
     return page.write(folder)
 
 

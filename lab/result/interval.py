@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """A ratio, and between what it lies with 95% confidence."""
+    """A ratio, and between what it lies."""
 
     ratio: float
     low: float
@@ -26,7 +26,9 @@ class Interval(NamedTuple):
         return f"{self.ratio:.2f}x stock [{self.low:.2f}, {self.high:.2f}]"
 
 
-def ratio_interval(ours: Sequence[float], base: Sequence[float]) -> Interval | None:
+def ratio_interval(
+    ours: Sequence[float], base: Sequence[float], confidence: float = CONFIDENCE
+) -> Interval | None:
     """Compare two samples of rates.
 
     Welch's t on the logarithms: rates vary by factors, and one kernel's more than the other's.
@@ -34,6 +36,7 @@ def ratio_interval(ours: Sequence[float], base: Sequence[float]) -> Interval | N
     Args:
         ours: rates, all above 0.
         base: rates of what they are compared with.
+        confidence: how often such an interval covers the truth.
 
     Returns:
         The ratio of the geometric means and its interval; None where a sample has less than two rates.
@@ -47,5 +50,5 @@ def ratio_interval(ours: Sequence[float], base: Sequence[float]) -> Interval | N
     if sum(errors) > 0:
         # Welch and Satterthwaite's degrees of freedom.
         freedom = sum(errors) ** 2 / sum(e**2 / (len(of) - 1) for e, of in zip(errors, logs, strict=True))
-        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(sum(errors))
+        half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(sum(errors))
     return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))

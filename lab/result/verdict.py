@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a result says of contexts, by filesystem and dirty limit: held against the null of the same result.
 
-The setting is chosen by some of the rates and judged by others, for the best of many is lucky in those that
-it was chosen by. Where there are several rounds, the first one chooses; in a single one the parts of the
-window take turns.
+The best of many settings is lucky in the rates that chose it. So where there are several rounds, the first
+one chooses and the others judge. In a single one the parts of the window do both, and the interval is as wide
+as all settings together need: for m of them one of 1 - 0.05 / m (Bonferroni).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lab.experiment.measure import Spread
-from lab.result.interval import Interval, ratio_interval
+from lab.result.interval import CONFIDENCE, Interval, ratio_interval
 from lab.result.results import Cell
 
 #: How far apart two measurements of one kernel are taken to lie where the result has no null.
@@ -148,7 +148,9 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     return Verdict(
         cell=chosen,
         stock=stock,
-        interval=ratio_interval(_to_judge(chosen), _to_judge(stock)) if stock else None,
+        interval=ratio_interval(_to_judge(chosen), _to_judge(stock), _confidence(chosen, len(ours)))
+        if stock
+        else None,
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
         why=_why(stock, cells) if stock else "",
@@ -176,13 +178,16 @@ def is_null(cell: Cell) -> bool:
 
 
 def _to_choose(cell: Cell) -> list[float]:
-    return [*cell.rates[0]] if len(cell.rates) > 1 else [rate for of in cell.rates for rate in of[::2]]
+    return [*cell.rates[0]] if cell.rates else []
 
 
 def _to_judge(cell: Cell) -> list[float]:
-    if len(cell.rates) > 1:
-        return [rate for of in cell.rates[1:] for rate in of]
-    return [rate for of in cell.rates for rate in of[1::2]]
+    return [rate for of in cell.rates[1:] for rate in of] if len(cell.rates) > 1 else _to_choose(cell)
+
+
+def _confidence(cell: Cell, candidates: int) -> float:
+    """Return the confidence of an interval for the best of so many settings."""
+    return CONFIDENCE if len(cell.rates) > 1 else 1 - (1 - CONFIDENCE) / candidates
 
 
 def _rate(cell: Cell) -> float:

@@ -29,7 +29,7 @@ def test_nothing_gets_in_that_should_not(debug_kernel: Kernel, count: int) -> No
     script = f"""
         echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
         for file in 1 2 3 4; do
-            while nice -n 19 dd if=/dev/zero of=load$file bs=64k count=64 conv=notrunc; do :; done 2>/dev/null &
+            while nice -n 19 dd if=/dev/zero of=$file bs=64k count=64 conv=notrunc 2>/dev/null; do :; done &
             load="$load $!"
         done
         bdi=/sys/class/bdi/$(cat /sys/block/$(basename $PWB_DEV)/dev)

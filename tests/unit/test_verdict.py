@@ -9,6 +9,7 @@ import pytest
 
 from lab.experiment.measure import Spread
 from lab.result import results, verdict
+from lab.result.interval import ratio_interval
 from lab.result.results import Cell
 from tests import samples
 
@@ -45,16 +46,21 @@ def test_the_interval_is_of_rounds_that_did_not_choose() -> None:
     assert found.interval.low < 2 < found.interval.high
 
 
-def test_parts_of_a_single_round_take_turns() -> None:
+def test_a_single_round_has_an_interval_as_wide_as_all_settings_need() -> None:
     [cell] = results.cells("s", samples.measured("parallel", 4, 128, [100.0]))
-    parts = cell.model_copy(update={"rates": ((500.0, 100.0, 500.0, 102.0, 500.0, 98.0),)})
-    stock = parts.model_copy(
-        update={"variant": "stock", "contexts": 1, "rates": ((1.0, 100.0, 1.0, 101.0, 1.0, 99.0),)}
-    )
-    found = verdict.verdict([stock, parts])
-    assert found
-    assert found.interval
-    assert found.interval.ratio == pytest.approx(1, rel=0.001)
+    ours = cell.model_copy(update={"rates": ((100.0, 102.0, 98.0),)})
+    stock = ours.model_copy(update={"variant": "stock", "contexts": 1})
+    widths = []
+    for count in (1, 4):
+        others = [
+            ours.model_copy(update={"contexts": 4 + n, "rates": ((90.0, 90.0),)}) for n in range(1, count)
+        ]
+        found = verdict.verdict([stock, ours, *others])
+        assert found
+        assert found.interval
+        assert found.interval == ratio_interval(ours.rates[0], stock.rates[0], 1 - 0.05 / count)
+        widths.append(found.interval.high - found.interval.low)
+    assert widths[1] > widths[0]
 
 
 def test_a_null_that_is_off_is_held_against_it() -> None:
@@ -145,14 +151,23 @@ def test_each_group_has_its_own_verdict() -> None:
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.05, 0.15])
-def test_stock_against_stock_gains_nothing(spread: float) -> None:
+@pytest.mark.parametrize("rounds", [1, ROUNDS])
+def test_stock_against_stock_gains_nothing(spread: float, rounds: int) -> None:
     chance = random.Random(7)
 
-    def rates() -> list[float]:
-        return [chance.lognormvariate(4.6, spread) for _ in range(ROUNDS)]
+    def cell(variant: str, contexts: int) -> Cell:
+        rates = [[chance.lognormvariate(4.6, spread) for _ in range(6 // rounds)] for _ in range(rounds)]
+        [made] = results.cells("s", samples.measured("stock", 1, 128, [100.0]))
+        return made.model_copy(
+            update={"variant": variant, "contexts": contexts, "rates": tuple(map(tuple, rates))}
+        )
 
-    found = [judged(stock=rates(), c1=rates(), c4=rates(), c8=rates()) for _ in range(400)]
-    assert sum(one.kind in ("gain", "loss") for one in found) <= 0.05 * len(found)
+    found = []
+    for _ in range(400):
+        one = verdict.verdict([cell("stock", 1), *(cell("parallel", number) for number in (1, 2, 4, 8))])
+        assert one
+        found.append(one.kind)
+    assert sum(kind in ("gain", "loss") for kind in found) <= 0.05 * len(found)
 
 
 def test_a_known_tenth_is_found() -> None:

@@ -12,7 +12,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,6 +113,11 @@ class _Session:
     def budget_left_s(self) -> float:
         """Return the seconds that are left of the budget; without one there is no end."""
         return math.inf if self.budget_s is None else max(0.0, self.began + self.budget_s - time.monotonic())
+
+    @property
+    def go_on(self) -> list[Callable[[], bool]]:
+        """Return what says whether another boot may begin, where there is a budget."""
+        return [] if self.budget_s is None else [lambda: self.budget_left_s > 0]
 
     def note(self, text: str) -> None:
         """Keep a remark for the end, once."""
@@ -325,7 +330,7 @@ def measure(
         root: where results go.
         console: where tables and progress go; None: standard output.
         notes: remarks on the circumstances, for the end.
-        budget_s: seconds after which no further boot begins; with them rounds are added for what is open.
+        budget_s: seconds after which no further boot begins, what runs then ends; with them rounds are added for what is open.
             None: what the scenario lists, and no more.
 
     Returns:
@@ -378,7 +383,7 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
     out.print(_beginning(session, boots), markup=False, highlight=False)
     with out.status("") as status:
         status.update(escape(f"{duration(session.remaining_s)} left"))
-        for task in session.crew.run(missing):
+        for task in session.crew.run(missing, *session.go_on):
             if store is not None:
                 store.keep(task)
             boot = by_folder[task.folder]
@@ -390,8 +395,6 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
                 for said in _so_far(session, boot):
                     out.print(said, markup=False, highlight=False)
             status.update(escape(f"{duration(session.remaining_s)} left"))
-            if not session.budget_left_s:
-                break
     left = [boot for boot in boots if boot not in session.measured]
     if left:
         session.boots = [boot for boot in session.boots if boot not in left]

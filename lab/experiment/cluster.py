@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import itertools
 import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ ANSWER_S = 5
 RETRIES = 3
 
 
+def _always() -> bool:
+    return True
+
+
 class Crew(Protocol):
     """Runs tasks."""
 
@@ -39,8 +44,13 @@ class Crew(Protocol):
     def size(self) -> int:
         """How many tasks run side by side."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Task]:
-        """Run tasks; return each when it is done, in no certain order."""
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Iterator[Task]:
+        """Run tasks; return each when it is done, in no certain order.
+
+        Args:
+            tasks: what to run, in the order in which they begin.
+            go_on: asked whether another one may begin after the first; what runs then is not cut off.
+        """
 
 
 @dataclass(frozen=True)
@@ -50,9 +60,12 @@ class InTurn:
     runner: Runner
     size: int = 1
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Task]:
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Iterator[Task]:
         """Run tasks in their order."""
-        return (cells.run(task, self.runner) for task in tasks)
+        for number, task in enumerate(tasks):
+            if number and not go_on():
+                return
+            yield cells.run(task, self.runner)
 
 
 @dataclass(frozen=True)
@@ -63,14 +76,17 @@ class SideBySide:
     size: int
     runner: Runner
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Task]:
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Iterator[Task]:
         """Run tasks; a worker that dies costs what it was running, which is run again."""
-        # Pure: a task that is submitted again after its result is gone would be a new one.
-        futures = self.client.map(cells.run, tasks, runner=self.runner, pure=False)
+        waiting = iter(tasks)
+        # All at once where nothing may stop them, so that workers which come later have their share.
+        begun = list(itertools.islice(waiting, None if go_on is _always else self.size))
+        futures = [self._begin(task) for task in begun]
+        done = distributed.as_completed(futures)
         try:
-            for future in distributed.as_completed(futures):
+            for future in done:
                 try:
-                    done: Task = future.result()
+                    ended: Task = future.result()
                 except distributed.scheduler.KilledWorker as error:
                     raise LabError(
                         f"{RETRIES} workers died on one boot; expected room for {tasks[0].mem_mib} MiB each: "
@@ -78,9 +94,16 @@ class SideBySide:
                     ) from error
                 # What is still wanted is run again when the worker that has it dies.
                 future.release()
-                yield done
+                yield ended
+                for task in itertools.islice(waiting, 1 if go_on() else 0):
+                    futures.append(self._begin(task))
+                    done.add(futures[-1])
         finally:
             self.client.cancel(futures, force=True)
+
+    def _begin(self, task: Task) -> distributed.Future[Task]:
+        # Pure: a task that is submitted again after its result is gone would be a new one.
+        return self.client.submit(cells.run, task, runner=self.runner, pure=False)
 
 
 def places(mem_mib: int, boots: int) -> int:

@@ -158,6 +158,18 @@ def test_one_worker_and_three_give_the_same(tmp_path: Path, kernels: Kernels, ch
     }
 
 
+def test_when_the_time_is_up_no_boot_begins_and_none_is_cut_off(
+    tmp_path: Path, kernels: Kernels, chosen: Scenario
+) -> None:
+    runner = _runner(tmp_path)
+    with cluster.local(2, runner) as crew:
+        cells, said = _measure(chosen, kernels, crew, tmp_path, budget_s=1e-9)
+    # One on each worker.
+    assert len(runner.guests()) == 2
+    assert cells[0]["variant"] == "stock"
+    assert "left out, for the time was up" in said
+
+
 def test_a_worker_that_dies_costs_what_it_was_running(
     tmp_path: Path, kernels: Kernels, chosen: Scenario
 ) -> None:

@@ -330,8 +330,8 @@ def measure(
         root: where results go.
         console: where tables and progress go; None: standard output.
         notes: remarks on the circumstances, for the end.
-        budget_s: seconds after which no further boot begins, what runs then ends; with them rounds are added for what is open.
-            None: what the scenario lists, and no more.
+        budget_s: seconds after which no further boot begins; what runs then ends. With them rounds are added
+            for what is open. None: what the scenario lists, and no more.
 
     Returns:
         The results folder; ``latest`` beside it points to it.

@@ -55,6 +55,12 @@ def debug_kernel(request: pytest.FixtureRequest, kernel_source: Source) -> Kerne
 
 
 @pytest.fixture(scope="session")
+def uml_debug_kernel(kernel_source: Source) -> Kernel:
+    """Return the debug kernel of User-mode Linux, for what only that machine has."""
+    return build("debug", kernel_source)
+
+
+@pytest.fixture(scope="session")
 def nocgroup_kernel(kernel_source: Source) -> Kernel:
     return build("nocgroup", kernel_source)
 

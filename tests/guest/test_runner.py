@@ -93,12 +93,12 @@ def test_filesystem_is_mounted_as_asked(debug_kernel: Kernel) -> None:
         boot(debug_kernel, script, device="flash", mount_options="discart")
 
 
-def test_guests_share_the_memory_that_they_are_given(debug_kernel: Kernel) -> None:
+def test_guests_share_the_memory_that_they_are_given(uml_debug_kernel: Kernel) -> None:
     with guest_memory.filled(MEM_MIB) as memory, mmap.mmap(memory, 0) as content:
         for number in (1, 2):
             word = f"of{number}guest"
             script = f"echo $(printf 'of%dguest' {number}) > /dev/shm/file; cat /dev/shm/file"
-            result = boot(debug_kernel, script, fs="none", memory=memory)
+            result = boot(uml_debug_kernel, script, fs="none", memory=memory)
             assert result.output.strip() == word
             assert content.find(word.encode()) >= 0
 
@@ -134,12 +134,12 @@ def test_results_are_mapped_and_read_back(kernel: Kernel, tmp_path: Path) -> Non
     assert (tmp_path / "map").read_bytes()[:5] == b"data\0"
 
 
-def test_memory_that_is_too_short_is_refused(debug_kernel: Kernel) -> None:
+def test_memory_that_is_too_short_is_refused(uml_debug_kernel: Kernel) -> None:
     with (
         guest_memory.filled(MEM_MIB - 1) as memory,
         pytest.raises(GuestError, match=f"mem_fd={memory}: expected"),
     ):
-        boot(debug_kernel, "true", fs="none", memory=memory)
+        boot(uml_debug_kernel, "true", fs="none", memory=memory)
 
 
 def test_no_filesystem_leaves_the_device_bare(debug_kernel: Kernel) -> None:

@@ -81,7 +81,7 @@ class SideBySide:
         waiting = iter(tasks)
         # All at once where nothing may stop them, so that workers which come later have their share.
         begun = list(itertools.islice(waiting, None if go_on is _always else self.size))
-        futures = [self._begin(task) for task in begun]
+        futures = self._begin(begun)
         done = distributed.as_completed(futures)
         try:
             for future in done:
@@ -95,15 +95,18 @@ class SideBySide:
                 # What is still wanted is run again when the worker that has it dies.
                 future.release()
                 yield ended
-                for task in itertools.islice(waiting, 1 if go_on() else 0):
-                    futures.append(self._begin(task))
-                    done.add(futures[-1])
+                more = self._begin(list(itertools.islice(waiting, 1 if go_on() else 0)))
+                futures += more
+                done.update(more)
         finally:
             self.client.cancel(futures, force=True)
 
-    def _begin(self, task: Task) -> distributed.Future[Task]:
+    def _begin(self, tasks: Sequence[Task]) -> list[distributed.Future[Task]]:
         # Pure: a task that is submitted again after its result is gone would be a new one.
-        return self.client.submit(cells.run, task, runner=self.runner, pure=False)
+        futures: list[distributed.Future[Task]] = self.client.map(
+            cells.run, tasks, runner=self.runner, pure=False
+        )
+        return futures
 
 
 def places(mem_mib: int, boots: int) -> int:

@@ -9,7 +9,7 @@ policies that choose the context of an inode, and more workers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from lab.experiment.published import Affinity
@@ -52,7 +52,7 @@ class Search:
     """
 
     boots: Sequence[Boot]
-    searched: set[Group]
+    searched: set[Group] = field(default_factory=set)
     rounds: int = 1
 
     def further(self, verdicts: dict[Group, Verdict]) -> list[Boot]:

@@ -25,7 +25,7 @@ def boots() -> list[Boot]:
 
 
 def search() -> Search:
-    return Search(boots(), set())
+    return Search(boots())
 
 
 def verdicts(fs: str, four: list[float]) -> dict[verdict.Group, verdict.Verdict]:

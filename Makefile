@@ -13,11 +13,13 @@ test: setup check
 	./pwb build
 	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal -m "not long"
 
-# The long ones, and the guest tests once more, on the preemptible debug kernel of the machine with many CPUs: hours on two cores.
+# The long ones, the guest tests once more on the preemptible debug kernel of the machine with many CPUs, and kernels broken
+# on purpose: hours on two cores.
 test-all: test
 	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal -m long
 	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 4
 	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 8
+	./pwb mutants
 
 check:
 	./pwb python -m ruff check --quiet

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-r"""Run in the guest: does AG-aware writeback of XFS fragment files, and what decides how much?
-
-    ./pwb guest --device waiting --set nwritebacks=1 --timeout 1200 -- \
-        env PYTHONPATH=$PWD python3 -m guest.ag_extents
+"""Run in the guest by ``pwb ag extents``: does AG-aware writeback of XFS fragment files, and how much?
 
 Four jobs write a sparse file each, in an AG of its own, in random order and each block once, in one mode
 after the other. The table tells how many extents a file gets, and how that goes with the number of pages
@@ -26,7 +23,6 @@ from guest import ag_modes
 from guest.fiemap import extents
 
 MODES = ("off", "ag-hint", "rotor")
-ROUNDS = 20
 FILES = 4
 FILE_MIB = 32
 PAGE = 4096
@@ -100,15 +96,15 @@ def turn(mount: Path, folder: Path, mode: str) -> Iterator[tuple[int, int]]:
         path.unlink()
 
 
-def main() -> int:
-    """Measure each mode in turn, and print a row of a table for each."""
+def main(rounds: int) -> int:
+    """Measure each mode in so many rounds, and print a row of a table for each."""
     mount = Path(os.environ["PWB_MNT"])
     folder = ag_modes.folder()
     Path("/proc/sys/vm/dirty_bytes").write_text(str(DIRTY_BYTES))
     Path("/proc/sys/vm/dirty_background_bytes").write_text(str(DIRTY_BYTES // 2))
     order = random.Random(0)
     seen: dict[str, list[tuple[int, int]]] = {mode: [] for mode in MODES}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for mode in order.sample(MODES, len(MODES)):
             seen[mode] += turn(mount, folder, mode)
     print("| mode | extents of a file | standard error | pages when writeback begins | correlation |")
@@ -124,4 +120,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(int(sys.argv[1])))

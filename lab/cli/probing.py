@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Commands that look at one thing, or prove one."""
+"""Commands that look at one thing."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,20 @@ def costs(
 
 
 @cli.command()
+@click.argument("question", type=click.Choice(["costs", "extents"]))
+@click.option("--machine", default="smp", show_default=True, metavar="uml|smp", help="Machine of the guest")
+@click.option("--cpus", default=8, show_default=True, type=click.IntRange(1, 64), help="Guest CPUs")
+@click.option("--rounds", default=24, show_default=True, type=click.IntRange(2), help="Turns of each mode")
+@source_options
+def ag(*, question: str, machine: str, cpus: int, rounds: int, tree: Path | None, series: str | None) -> None:
+    """Measure what AG-aware writeback costs where it brings nothing, or what it does to extents."""
+    from lab.probes import ag as probe
+
+    kernel = build_kernel("parallel", source_of(tree, series), machine)
+    probe.measure(kernel, question, rounds, cpus, sys.stdout)
+
+
+@cli.command()
 @output_folder("isolation", "Folder for summary.json and isolation.png")
 @source_options
 def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
@@ -188,25 +203,3 @@ def amplification(
     runs = amplification.measure(kernel, discard=discard, repetitions=repetitions)
     report.terminal().print(amplification.table(amplification.report(runs, output)))
     click.echo(output / "amplification.png")
-
-
-@cli.command()
-@click.argument("names", nargs=-1, metavar="[MUTANT]...")
-@output_folder("results/mutants", "Folder for mutants.md and mutants.json, beside what is there already")
-def mutants(*, names: tuple[str, ...], output: Path) -> int:
-    """Build kernels that are broken on purpose, and see that a test catches each.
-
-    MUTANT is the name of a file in tests/mutants/; all of them unless given: about an hour on two cores.
-    Fails if one survives.
-    """
-    from lab.proof import mutants as proof
-
-    found = []
-
-    def show(outcome: proof.Outcome) -> None:
-        found.append(outcome)
-        proof.keep([outcome], output)
-
-    proof.run(names, click.echo, show)
-    click.echo(f"{output / proof.TABLE}")
-    return 0 if all(one.verdict == "caught" for one in found) else 1

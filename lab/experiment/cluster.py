@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import dask
 import distributed
@@ -31,6 +31,9 @@ from lab.util.errors import LabError
 ANSWER_S = 5
 # A task whose worker dies is tried again so often; a guest that kills its workers is not tried for ever.
 RETRIES = 3
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
 def _always() -> bool:
@@ -78,35 +81,44 @@ class SideBySide:
 
     def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Iterator[Task]:
         """Run tasks; a worker that dies costs what it was running, which is run again."""
-        waiting = iter(tasks)
+        try:
+            yield from self.each(functools.partial(cells.run, runner=self.runner), tasks, go_on)
+        except distributed.scheduler.KilledWorker as error:
+            raise LabError(
+                f"{RETRIES} workers died on one boot; expected room for {tasks[0].mem_mib} MiB each: "
+                "see what the kernel's log says of them (dmesg)"
+            ) from error
+
+    def each(
+        self, work: Callable[[Job], Result], jobs: Sequence[Job], go_on: Callable[[], bool] = _always
+    ) -> Iterator[Result]:
+        """Have each job done by some worker; return what comes of it, in no certain order.
+
+        Args:
+            work: does a job; it and the jobs go to other processes.
+            jobs: in the order in which they begin.
+            go_on: as for run.
+
+        Raises:
+            distributed.scheduler.KilledWorker: several workers died on one job.
+        """
+        waiting = iter(jobs)
         # All at once where nothing may stop them, so that workers which come later have their share.
         begun = list(itertools.islice(waiting, None if go_on is _always else self.size))
-        futures = self._begin(begun)
+        # Not pure: a job that is submitted again after its result is gone is a new one.
+        futures = self.client.map(work, begun, pure=False)
         done = distributed.as_completed(futures)
         try:
             for future in done:
-                try:
-                    ended: Task = future.result()
-                except distributed.scheduler.KilledWorker as error:
-                    raise LabError(
-                        f"{RETRIES} workers died on one boot; expected room for {tasks[0].mem_mib} MiB each: "
-                        "see what the kernel's log says of them (dmesg)"
-                    ) from error
+                ended: Result = future.result()
                 # What is still wanted is run again when the worker that has it dies.
                 future.release()
                 yield ended
-                more = self._begin(list(itertools.islice(waiting, 1 if go_on() else 0)))
+                more = self.client.map(work, list(itertools.islice(waiting, 1 if go_on() else 0)), pure=False)
                 futures += more
                 done.update(more)
         finally:
             self.client.cancel(futures, force=True)
-
-    def _begin(self, tasks: Sequence[Task]) -> list[distributed.Future[Task]]:
-        # Pure: a task that is submitted again after its result is gone would be a new one.
-        futures: list[distributed.Future[Task]] = self.client.map(
-            cells.run, tasks, runner=self.runner, pure=False
-        )
-        return futures
 
 
 def places(mem_mib: int, boots: int) -> int:
@@ -133,7 +145,7 @@ def _event_loop() -> IOLoop:
 
 
 @contextmanager
-def local(count: int, runner: Runner) -> Iterator[Crew]:
+def local(count: int, runner: Runner) -> Iterator[SideBySide]:
     """Hold a cluster of this machine: so many workers, each with cores of its own.
 
     Whatever ends the context ends the workers at once, and with them their guests.

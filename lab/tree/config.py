@@ -19,7 +19,6 @@ FRAGMENTS = {
         "debug": ("common", "uml", "contexts", "stacked", "debug", "uml-debug"),
         "nocgroup": ("common", "uml", "contexts", "nocgroup"),
         "traced": ("common", "uml", "contexts", "bench", "traced"),
-        "lockstat": ("common", "uml", "contexts", "bench", "lockstat"),
     },
     "smp": {
         "stock": ("common", "smp", "bench"),

@@ -23,9 +23,11 @@ import os
 import re
 import struct
 import sys
+import time
 from collections import Counter
 from multiprocessing import Process
 from pathlib import Path
+from threading import Thread
 
 from guest.fiemap import extents
 from guest.load import SET_STREAM, WRITE_STREAM
@@ -34,6 +36,10 @@ BLOCK = 4096
 FILE_BYTES = 1 << 20
 SCATTERED_BYTES = 1 << 20
 BEYOND = 200
+NS_PER_S = 1_000_000_000
+SYNC_FILE_RANGE_WRITE = 2
+SYNC_FILE_RANGE_WRITE_AND_WAIT = 7
+WRITE_NS = Path("/sys/kernel/config/labblk") / Path(os.environ["PWB_DEV"]).name / "write_ns"
 TRACING = Path("/sys/kernel/tracing")
 QUEUED = re.compile(r"block_bio_queue: \S+ W\S* \d+ \+ (\d+) \[.*\] stream (\d+)$", re.MULTILINE)
 
@@ -157,23 +163,61 @@ def changed(stream: int) -> None:
     for offset in range(0, FILE_BYTES, BLOCK):
         os.pwrite(fd, b"6" * BLOCK, offset)
     half = FILE_BYTES // 2
-    # SYNC_FILE_RANGE_WAIT_BEFORE, WRITE and WAIT_AFTER: the first half only, without a change of metadata.
-    if LIBC.sync_file_range(fd, ctypes.c_long(0), ctypes.c_long(half), 7):
+    # The first half only, without a change of metadata.
+    if LIBC.sync_file_range(fd, ctypes.c_long(0), ctypes.c_long(half), SYNC_FILE_RANGE_WRITE_AND_WAIT):
         raise OSError(ctypes.get_errno(), "sync_file_range")
     set_stream(fd, stream)
     os.fsync(fd)
 
 
-WAYS = (buffered, direct, mapped, uring, named, changed, beyond, cached)
+def between(stream: int) -> None:
+    """Get the stream while a flusher has one page in hand and waits for the next: a bio could hold both.
+
+    It waits because the page is on its way to a slow device already, and has been written again since.
+    """
+    (TRACING / "events/iomap/iomap_add_to_ioend/enable").write_text("1")
+    fd = opened("between", 0)
+    second = ctypes.c_long(BLOCK)
+    while True:
+        set_stream(fd, 0)
+        WRITE_NS.write_text(str(NS_PER_S))
+        os.pwrite(fd, b"7" * BLOCK, BLOCK)
+        if LIBC.sync_file_range(fd, second, second, SYNC_FILE_RANGE_WRITE):
+            raise OSError(ctypes.get_errno(), "sync_file_range")
+        os.pwrite(fd, b"7" * 2 * BLOCK, 0)
+        flusher = Thread(target=os.fsync, args=(fd,))
+        (TRACING / "trace").write_text("")
+        flusher.start()
+        while flusher.is_alive() and not (
+            "iomap_add_to_ioend:" in (TRACING / "trace").read_text() and is_asleep(flusher)
+        ):
+            time.sleep(0.01)
+        set_stream(fd, stream)
+        in_time = not QUEUED.search((TRACING / "trace").read_text())
+        WRITE_NS.write_text("0")
+        flusher.join()
+        if in_time:
+            return
+
+
+def is_asleep(thread: Thread) -> bool:
+    """Tell whether a thread waits for I/O; it may have ended."""
+    try:
+        status = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(") ")[2].startswith("D")
+
+
+WAYS = (buffered, direct, mapped, uring, named, changed, beyond, cached, between)
 
 
 def bios(wanted: list[str]) -> dict[str, dict[str, int]]:
     """Write in these ways, each with a stream of its own, and count sectors by stream; 0 is left out."""
     found = {}
     (TRACING / "events/block/block_bio_queue/enable").write_text("1")
-    for number, way in enumerate(WAYS, 1):
-        if way.__name__ not in wanted:
-            continue
+    ways = [way for way in WAYS if way.__name__ in wanted]
+    for number, way in enumerate(ways, 1):
         (TRACING / "trace").write_text("")
         way(number)
         sectors: Counter[str] = Counter()

@@ -13,13 +13,22 @@ import time
 from multiprocessing import Process
 from pathlib import Path
 
+from tests.guest.held import (
+    BDI,
+    MNT,
+    arm,
+    file_in_context,
+    flush_periodically,
+    is_held,
+    release,
+    trace,
+    traced,
+    until,
+)
+
 MIB = 1 << 20
 CGROUPS = Path("/sys/fs/cgroup")
-VM = Path("/proc/sys/vm")
-TRACE = Path("/sys/kernel/tracing")
-POINT = Path("/sys/kernel/debug/wb_test_point")
-BDI = Path(os.environ["PWB_BDI"])
-FILE = Path(os.environ["PWB_MNT"]) / "shared"
+FILE = MNT / "shared"
 ROUNDS = 200
 
 
@@ -40,14 +49,8 @@ def run_in_group(group: str, action: str) -> None:
 
 def create() -> None:
     """Make a file whose inode is in context 1 of two, and dirty it."""
-    for number in range(64):
-        path = FILE.with_name(f"try-{number}")
-        path.write_bytes(bytes(16 * 4096))
-        if path.stat().st_ino % 2:
-            path.rename(FILE)
-            return
-        path.unlink()
-    sys.exit("no inode with an odd number")
+    path = file_in_context(1, FILE.name)
+    path.write_bytes(bytes(MIB // 16))
 
 
 def take_over() -> None:
@@ -57,7 +60,7 @@ def take_over() -> None:
         for _ in range(ROUNDS):
             file.write(bytes(MIB))
             os.fdatasync(file.fileno())
-            if "inode_switch_wbs:" in (TRACE / "trace").read_text():
+            if any("inode_switch_wbs:" in line for line in traced()):
                 file.write(bytes(4096))
                 return
             time.sleep(0.05)
@@ -80,23 +83,20 @@ def main() -> int:
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     for group in ("first", "second"):
         (CGROUPS / group).mkdir()
-    (TRACE / "events/writeback/inode_switch_wbs/enable").write_text("1")
-    (VM / "dirty_writeback_centisecs").write_text("0")
+    trace("writeback/inode_switch_wbs")
+    flush_periodically(centiseconds=0)
     in_group("first", "create")
 
-    POINT.write_text("moving")
+    arm("moving")
     (BDI / "nwritebacks").write_text("1")
-    (VM / "dirty_writeback_centisecs").write_text("100")
-    while POINT.read_text() != "moving reached\n":
-        time.sleep(0.05)
-    (VM / "dirty_writeback_centisecs").write_text("0")
+    flush_periodically(centiseconds=100)
+    until(is_held)
+    flush_periodically(centiseconds=0)
 
     in_group("second", "take over")
-    POINT.write_text("\n")
-    while not (owners := {group: dirty_inodes(group) for group in ("first", "second")})["second"]:
-        if owners["first"]:
-            break
-        time.sleep(0.05)
+    release()
+    until(lambda: any(dirty_inodes(group) for group in ("first", "second")))
+    owners = {group: dirty_inodes(group) for group in ("first", "second")}
     print(owners)
     return owners != {"first": 0, "second": 1}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.tree.build import Kernel
+from lab.util.paths import REPO
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -316,6 +317,45 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
     kept = 1 if fs == "f2fs" else 0
     assert int(counted["nr_dying_descendants"]) <= kept
     assert int(counted["after"]) <= int(counted["contexts"]) + 2 * kept, "one root writeback per context"
+
+
+def test_memory_of_a_cgroup_is_freed_with_it(debug_kernel: Kernel) -> None:
+    # What the allocator has lent to one function and not got back, by its trace events.
+    script = """
+        trace=/sys/kernel/tracing
+        echo 60000 > $trace/buffer_size_kb
+        echo '+memory +io' > /sys/fs/cgroup/cgroup.subtree_control
+        lent() {
+            awk '/ kmalloc: call_site=(cgwb_create_in_ctx|wb_in_ctx)[+]/ {match($0, /ptr=[^ ]*/)
+                     held[substr($0, RSTART, RLENGTH)] = 1}
+                 / kfree: / {match($0, /ptr=[^ ]*/); delete held[substr($0, RSTART, RLENGTH)]}
+                 END {for (one in held) sum++; print sum + 0}' $trace/trace
+        }
+        for event in kmalloc kfree; do echo 1 > $trace/events/kmem/$event/enable; done
+        group=/sys/fs/cgroup/group; mkdir $group
+        (echo 0 > $group/cgroup.procs
+         for i in $(seq 16); do dd if=/dev/zero of=$PWB_MNT/$i bs=64k count=1 2>/dev/null; done)
+        lent
+        rm $PWB_MNT/*; rmdir $group
+        for turn in $(seq 100); do
+            sync; echo 3 > /proc/sys/vm/drop_caches
+            after=$(lent)
+            test $after = 0 && break
+            sleep 0.1
+        done
+        echo $after
+        cat $trace/per_cpu/cpu*/stats | awk '/^overrun/ {sum += $2} END {print sum}'
+    """
+    during, after, not_recorded = map(int, run(debug_kernel, script, contexts=4, affinity="rotor").split())
+    assert not_recorded == 0
+    assert during == 3
+    assert after == 0, "writebacks of a cgroup that is gone"
+
+
+def test_contexts_share_pages_that_are_not_to_stay_cached(debug_kernel: Kernel) -> None:
+    program = f"env PYTHONPATH={REPO} {sys.executable} -m tests.guest.dontcache"
+    contexts, most = map(int, run(debug_kernel, program, contexts=4, affinity="ino").split())
+    assert (contexts, most) == (4, 256 // 4)
 
 
 @pytest.mark.parametrize("option", ["data_flush", "nodiscard"])

@@ -7,16 +7,17 @@ A test point, kernel/mm/tests/bdi_wb_test_point.c, holds a task at a named place
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from lab.tree.build import Kernel
+from lab.util.paths import REPO
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
-HERE = Path(__file__).parent
+PROGRAM = ["env", f"PYTHONPATH={REPO}", sys.executable, "-m"]
+TWO_CONTEXTS = {"nwritebacks": "2", "wb_affinity": "ino"}
 
 
 @pytest.fixture(params=["debug_kernel", "smp_debug_kernel"])
@@ -28,8 +29,21 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
 
 def test_cgroup_switch_during_a_move(kernel: Kernel) -> None:
     # The inode has left context 1 and is not yet in context 0 when it gets another cgroup.
-    command = [sys.executable, str(HERE / "switch_during_move.py")]
-    output_of(kernel, command, fs="xfs", settings={"nwritebacks": "2", "wb_affinity": "ino"})
+    command = [*PROGRAM, "tests.guest.switch_during_move"]
+    output_of(kernel, command, fs="xfs", settings=TWO_CONTEXTS)
+
+
+def test_no_inode_moves_during_a_sync(kernel: Kernel) -> None:
+    # A sync asks one context after the other, and would miss a dirty inode that goes from the one that it has
+    # yet to ask to one that it has asked.
+    command = [*PROGRAM, "tests.guest.sync_interleavings", "inodes"]
+    output_of(kernel, command, fs="xfs", settings=TWO_CONTEXTS)
+
+
+def test_a_sync_waits_for_what_a_worker_has_in_hand(kernel: Kernel) -> None:
+    # An inode in a worker's hand is on no list, so what looks through the lists beside it would miss it.
+    command = [*PROGRAM, "tests.guest.sync_interleavings", "workers"]
+    output_of(kernel, command, fs="xfs", settings={**TWO_CONTEXTS, "wb_workers": "4"})
 
 
 def test_nobody_waits_for_what_runs_alone(kernel: Kernel) -> None:

@@ -62,6 +62,11 @@ def test_every_bio_names_its_stream(debug_kernel: Kernel) -> None:
     assert without == {way: {} for way in shown}
 
 
+def test_no_bio_has_pages_of_two_streams(debug_kernel: Kernel) -> None:
+    (shown,) = run(debug_kernel, f"{PROGRAM} bios between", device="flash")
+    assert json.loads(shown) == {"between": {"1": 8}}, "sectors of the second page only"
+
+
 def test_no_write_fails_for_the_stream_that_it_names(debug_kernel: Kernel) -> None:
     script = f"""
         for stream in 0 1 8 9 255; do {PROGRAM} uring file $stream; done

@@ -239,7 +239,7 @@ def test_build_one(calls: Calls) -> None:
     [
         (["stok"], "unknown uml kernel 'stok': expected stock"),
         (["stock", "--machine", "smb"], "unknown machine 'smb': expected smp"),
-        (["--machine", "smp", "lockstat"], "unknown smp kernel 'lockstat': expected "),
+        (["--machine", "smp", "traced"], "unknown smp kernel 'traced': expected "),
     ],
 )
 def test_build_of_what_there_is_not(

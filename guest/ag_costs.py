@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-r"""Run in the guest: what AG-aware writeback of XFS costs where it has nothing to gain, to the percent.
-
-    ./pwb guest --device waiting --set nwritebacks=1 --timeout 1800 -- \
-        env PYTHONPATH=$PWD python3 -m guest.ag_cost [LOAD...]
+"""Run in the guest by ``pwb ag costs``: what AG-aware writeback of XFS costs where it has nothing to gain.
 
 Two boots of one kernel lie up to 10% apart. So a job is done over and over in one boot while its filesystem
 goes from mode to mode, in a new order each round, and each turn is compared with the turn of mode ``off`` in
@@ -24,7 +21,6 @@ from pathlib import Path
 from guest import ag_modes
 
 MODES = ("off", "ag-hint", "rotor", "generic")
-ROUNDS = 24
 DIRTY_BYTES = 32 << 20
 # Jobs of fio that take a few seconds.
 LOADS = {
@@ -68,14 +64,14 @@ def compare(values: Sequence[float], base: Sequence[float]) -> tuple[float, floa
     return mean, 1.96 * mean * statistics.stdev(logs) / math.sqrt(len(logs))
 
 
-def measure(load: str, mount: Path, folder: Path) -> None:
+def measure(load: str, rounds: int, mount: Path, folder: Path) -> None:
     """Run a load through all modes, and print what each comes to."""
     words = f"{COMMON} {LOADS[load]} directory={mount} name=load output=/dev/null".split()
     job = ["fio", *(f"--{word}" for word in words)]
     order = random.Random(load)
     turns: dict[str, list[tuple[float, float]]] = {mode: [] for mode in MODES}
     turn(job, folder, MODES[0])  # makes the files
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for mode in order.sample(MODES, len(MODES)):
             turns[mode].append(turn(job, folder, mode))
     for mode in MODES[1:]:
@@ -84,21 +80,18 @@ def measure(load: str, mount: Path, folder: Path) -> None:
         print(f"| {load} | `{mode}` | {' | '.join(compared)} |", flush=True)
 
 
-def main(loads: list[str]) -> int:
-    """Measure each load."""
-    unknown = sorted(set(loads) - set(LOADS))
-    if unknown:
-        sys.exit(f"unknown load {unknown[0]!r}: expected {', '.join(LOADS)}")
+def main(rounds: int) -> int:
+    """Measure each load in so many rounds."""
     mount = Path(os.environ["PWB_MNT"])
     folder = ag_modes.folder()
     Path("/proc/sys/vm/dirty_bytes").write_text(str(DIRTY_BYTES))
     print("| load | mode | time | CPU time |\n|---|---|---:|---:|")
-    for load in loads or LOADS:
-        measure(load, mount, folder)
+    for load in LOADS:
+        measure(load, rounds, mount, folder)
         for path in mount.iterdir():
             path.unlink()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(int(sys.argv[1])))

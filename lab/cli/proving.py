@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commands that prove something by trying it often."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lab.cli.group import cli
+from lab.cli.options import (
+    build_kernel,
+    known_filesystem,
+    listed_names,
+    output_folder,
+    source_of,
+    source_options,
+)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[MUTANT]...")
+@output_folder("results/mutants", "Folder for mutants.md and mutants.json, beside what is there already")
+def mutants(*, names: tuple[str, ...], output: Path) -> int:
+    """Build kernels that are broken on purpose, and see that a test catches each.
+
+    MUTANT is the name of a file in tests/mutants/; all of them unless given: 20 minutes on two cores.
+    Fails if one survives.
+    """
+    from lab.proof import mutants as proof
+
+    found = []
+
+    def show(outcome: proof.Outcome) -> None:
+        found.append(outcome)
+        proof.keep([outcome], output)
+
+    proof.run(names, click.echo, show)
+    click.echo(f"{output / proof.TABLE}")
+    return 0 if all(one.verdict == "caught" for one in found) else 1
+
+
+@cli.command()
+@click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=listed_names, help="Filesystems")
+@click.option("--kernel", default="parallel", show_default=True, metavar="NAME", help="Kernel to boot")
+@click.option("--machine", default="uml", show_default=True, metavar="uml|smp", help="Machine of the guests")
+@click.option("--cpus", default=2, show_default=True, help="Guest CPUs; on uml no more than the host has")
+@click.option("--cuts", default=100, show_default=True, type=click.IntRange(1), help="For each filesystem")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first guest")
+@output_folder("results/cuts", "Folder for cuts.md and cuts.json, beside what is there already")
+@source_options
+def cuts(
+    *,
+    fs: list[str],
+    kernel: str,
+    machine: str,
+    cpus: int,
+    cuts: int,
+    seed: int,
+    output: Path,
+    tree: Path | None,
+    series: str | None,
+) -> int:
+    """Cut the power of a device under load, and see that what was promised is there.
+
+    Each guest cuts it 50 times, each time with other contexts, workers, affinities and modes. Fails if
+    anything is lost, whatever the kernel.
+    """
+    from lab.proof import cuts as proof
+
+    for name in fs:
+        known_filesystem(name)
+    built = build_kernel(kernel, source_of(tree, series), machine)
+    lost = False
+
+    def show(outcome: proof.Outcome) -> None:
+        nonlocal lost
+        lost = lost or bool(outcome.lost)
+        proof.keep([outcome], output)
+        click.echo(outcome.line)
+
+    proof.run(proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed), show)
+    click.echo(output / proof.TABLE)
+    return 1 if lost else 0

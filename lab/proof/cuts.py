@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Power cuts by the thousand: guests that cut the power of their devices, and what they found."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from lab.experiment import cluster
+from lab.machine import guest
+from lab.tree.build import Kernel
+from lab.util.errors import GuestError
+from lab.util.paths import REPO
+from lab.util.progress import duration
+
+JSON = "cuts.json"
+TABLE = "cuts.md"
+# A boot costs as much as a few cuts, and one that fails is what has to be run again.
+CUTS_PER_BOOT = 50
+MEM_MIB = 1536
+# On a busy host, with every check of the debug kernel, emulated.
+_SLOWEST_CUT_S = 60
+
+
+@dataclass(frozen=True)
+class Job:
+    """A guest, and how often it cuts the power.
+
+    Attributes:
+        kernel: path of its kernel.
+        flavour: of the kernel.
+        machine: as for :func:`lab.machine.guest.run`.
+        cpus: CPUs.
+        fs: filesystem.
+        seed: decides what the writers do, the settings, and what the device keeps.
+        cuts: how many cuts.
+    """
+
+    kernel: Path
+    flavour: str
+    machine: str
+    cpus: int
+    fs: str
+    seed: int
+    cuts: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a guest's cuts.
+
+    Attributes:
+        fs: filesystem.
+        kernel: flavour of the kernel.
+        machine: the guest's machine.
+        cpus: its CPUs.
+        seed: replays what it did.
+        cuts: how many cuts.
+        promised: sectors and names that had to be there, over all cuts.
+        lost: what was lost, a text each; also a report of the kernel.
+        host_s: seconds of the host that it took.
+    """
+
+    fs: str
+    kernel: str
+    machine: str
+    cpus: int
+    seed: int
+    cuts: int
+    promised: int
+    lost: list[str]
+    host_s: float
+
+    @property
+    def line(self) -> str:
+        """Say it in one line."""
+        of = f"{self.fs}, {self.kernel} kernel, {self.machine}, {self.cpus} CPUs, seed {self.seed}"
+        lost = f"LOST {len(self.lost)}: {self.lost[0]}" if self.lost else "nothing lost"
+        return f"{of}: {self.cuts} cuts, {self.promised:,} promises, {lost} ({duration(self.host_s)})"
+
+
+def jobs(
+    kernel: Kernel,
+    filesystems: Sequence[str],
+    *,
+    cpus: int,
+    cuts: int,
+    seed: int,
+    per_boot: int = CUTS_PER_BOOT,
+) -> list[Job]:
+    """Deal cuts out to boots, the filesystems in turn.
+
+    Args:
+        kernel: what to boot, on its machine.
+        filesystems: each gets so many cuts.
+        cpus: CPUs of each guest.
+        cuts: cuts for each filesystem.
+        seed: of the first boot of each filesystem; the next one has the next.
+        per_boot: cuts of a boot.
+    """
+    sizes = [min(per_boot, cuts - done) for done in range(0, cuts, per_boot)]
+    return [
+        Job(kernel.path, kernel.flavour, kernel.machine, cpus, fs, seed + number, size)
+        for number, size in enumerate(sizes)
+        for fs in filesystems
+    ]
+
+
+def run(wanted: Sequence[Job], take: Callable[[Outcome], None]) -> None:
+    """Run jobs side by side, and hand over what became of each as soon as it is known."""
+    with cluster.local(cluster.places(MEM_MIB, len(wanted)), guest.run) as crew:
+        for outcome in crew.each(boot, wanted):
+            take(outcome)
+
+
+def boot(job: Job, *, lie: bool = False) -> Outcome:
+    """Boot a guest and have it cut the power.
+
+    Args:
+        job: what to do.
+        lie: have it promise what it does not sync, to see that the check sees that.
+    """
+    python = str(Path(sys.executable).resolve())
+    command = ["env", f"PYTHONPATH={REPO}", python, "-S", "-m", "tests.guest.cuts"]
+    command += [job.fs, str(job.seed), str(job.cuts), *(["--lie"] if lie else [])]
+    began = time.monotonic()
+    promised = 0
+    try:
+        done = guest.run(
+            job.kernel,
+            command,
+            machine=job.machine,
+            clock="host",
+            fs="none",
+            device="nolat",
+            cpus=job.cpus,
+            mem_mib=MEM_MIB,
+            timeout_s=300 + _SLOWEST_CUT_S * job.cuts,
+        )
+        if done.status:
+            lost = [f"the guest's program ended with status {done.status}: {done.output[-2000:]}"]
+        else:
+            found = json.loads(done.output.splitlines()[-1])
+            promised = found["promised"]
+            lost = [json.dumps(one) for one in found["lost"]]
+    except GuestError as error:
+        lost = [str(error)]
+    return Outcome(
+        fs=job.fs,
+        kernel=job.flavour,
+        machine=job.machine,
+        cpus=job.cpus,
+        seed=job.seed,
+        cuts=job.cuts,
+        promised=promised,
+        lost=lost,
+        host_s=round(time.monotonic() - began, 1),
+    )
+
+
+def keep(found: Sequence[Outcome], folder: Path) -> None:
+    """Add outcomes to those in a folder; one of the same guest and seed replaces the one before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    adapter = TypeAdapter(list[Outcome])
+    path = folder / JSON
+    before = adapter.validate_json(path.read_bytes()) if path.exists() else []
+    every = {(*_guest_of(one), one.seed): one for one in [*before, *found]}
+    ordered = [every[key] for key in sorted(every)]
+    path.write_bytes(adapter.dump_json(ordered, indent=1) + b"\n")
+    (folder / TABLE).write_text(table(ordered), encoding="utf-8")
+
+
+def _guest_of(one: Outcome) -> tuple[str, str, int, str]:
+    return one.kernel, one.machine, one.cpus, one.fs
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """Return the table of cuts: a row for each kind of guest."""
+    lines = [
+        "| kernel | machine | CPUs | filesystem | seeds | cuts | promises | lost | hours of the host |",
+        "|---|---|---:|---|---|---:|---:|---:|---:|",
+    ]
+    for key, group in groupby(sorted(found, key=_guest_of), key=_guest_of):
+        kernel, machine, cpus, fs = key
+        each = list(group)
+        seeds = sorted(one.seed for one in each)
+        lost = sum(len(one.lost) for one in each)
+        lines.append(
+            f"| {kernel} | {machine} | {cpus} | {fs} | {seeds[0]} to {seeds[-1]} "
+            f"| {sum(one.cuts for one in each):,} | {sum(one.promised for one in each):,} | {lost} "
+            f"| {sum(one.host_s for one in each) / 3600:.1f} |"
+        )
+    return "\n".join(lines) + "\n"

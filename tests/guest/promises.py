@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What files may hold after a power cut: what was promised, or anything that was written later.
+
+A file is told by its sectors. Each has a history, from what the last promise covers to what was written last;
+any of these may be found, for a device tears pages at sectors. So it is with the size, and with which file a
+name stands for. One process writes a file, so its history has an order. Standard library only.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+SECTOR_BYTES = 512
+PAGE_SECTORS = 8
+_STAMP = struct.Struct("<8Q")
+_WORDS = struct.Struct("<64Q")
+_MAGIC = 0x70726F6D69736564
+
+Value = TypeVar("Value")
+
+
+class Content(NamedTuple):
+    """What a write has put into a sector: the file, the sector and how many changes the file had seen."""
+
+    file: int
+    sector: int
+    change: int
+
+    def data(self) -> bytes:
+        """Return the bytes."""
+        stamp = _STAMP.pack(_MAGIC, *self, *self, ~_MAGIC & (1 << 64) - 1)
+        return stamp * (SECTOR_BYTES // _STAMP.size)
+
+
+ZEROS = bytes(SECTOR_BYTES)
+
+
+# What a sector holds: that of a write, zeros (None), or any bytes that were found there.
+Sector = Content | bytes | None
+
+
+def data_of(sector: Sector) -> bytes:
+    """Return the bytes of a sector."""
+    if isinstance(sector, Content):
+        return sector.data()
+    return sector or ZEROS
+
+
+def is_mixture(found: bytes, possible: Sequence[Sector]) -> bool:
+    """Tell whether each word of a sector is that of one of several that there may be."""
+    words = zip(*(_WORDS.unpack(data_of(one)) for one in possible), strict=True)
+    return all(word in choice for word, choice in zip(_WORDS.unpack(found), words, strict=True))
+
+
+class History(Generic[Value]):
+    """What something has been, each with the number of the change that made it so; the first is promised."""
+
+    def __init__(self, value: Value) -> None:
+        """Begin with a value that is promised."""
+        self._values = [(0, value)]
+
+    @property
+    def last(self) -> Value:
+        """What it is now."""
+        return self._values[-1][1]
+
+    @property
+    def possible(self) -> list[Value]:
+        """All that may be found, the promised value first."""
+        return [value for _, value in self._values]
+
+    def add(self, change: int, value: Value) -> None:
+        """Note that it may be another value from now on."""
+        self._values.append((change, value))
+
+    def promise(self, change: int) -> None:
+        """Note that what it was after this change will be found, or a later value."""
+        while len(self._values) > 1 and self._values[1][0] <= change:
+            del self._values[0]
+
+
+class File:
+    """A file and what it may hold.
+
+    What lies beyond the end is zeros when the file grows over it. But where a filesystem zeroes the rest of
+    the last block only in memory, and a cut comes when the new size is on the device and that is not, what
+    was there before comes to light: stock XFS and ext4 do so. It is the file's own, and nobody promised
+    otherwise. And a page that is written to while a device takes it may go there with words of both.
+
+    Attributes:
+        number: tells its content from that of other files.
+        change: how many changes it has seen.
+    """
+
+    def __init__(self, number: int) -> None:
+        """Begin with an empty file."""
+        self.number = number
+        self.change = 0
+        self._size = History(0)
+        # Sectors below were promised, so the file reaches there.
+        self._least_size = 0
+        self._sectors: dict[int, History[Sector]] = {}
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        return self._size.last
+
+    def write(self, first: int, count: int) -> bytes:
+        """Note that sectors are written, and return their new bytes."""
+        self.change += 1
+        contents = [Content(self.number, sector, self.change) for sector in range(first, first + count)]
+        self._put(first, contents)
+        return b"".join(content.data() for content in contents)
+
+    def zero(self, first: int, count: int, *, keep_size: bool) -> None:
+        """Note that sectors become zeros, and that the file grows to hold them unless it keeps its size."""
+        self.change += 1
+        if keep_size:
+            count = min(count, self.size // SECTOR_BYTES - first)
+        self._put(first, [None] * count)
+
+    def allocate(self, size: int) -> None:
+        """Note that the file is at least so large."""
+        self.change += 1
+        self._grow(size)
+
+    def truncate(self, size: int) -> None:
+        """Note a new size; beyond it all is zeros."""
+        self.change += 1
+        for sector, history in self._sectors.items():
+            if sector * SECTOR_BYTES >= size and history.last is not None:
+                history.add(self.change, None)
+        self._size.add(self.change, size)
+        self._least_size = min(self._least_size, size)
+
+    def clone(self, source: File) -> None:
+        """Note that a new file becomes a copy of another one."""
+        self.change += 1
+        count = source.size // SECTOR_BYTES
+        self._put(0, [source._history(sector).last for sector in range(count)])
+
+    def promise(self) -> None:
+        """Note that what was done will be found."""
+        for sector, history in self._sectors.items():
+            if sector * SECTOR_BYTES < self.size:
+                history.promise(self.change)
+        self._size.promise(self.change)
+
+    def promise_range(self, first: int, count: int) -> None:
+        """Note that what these sectors hold now will be found; the size may be any that reaches there."""
+        for sector in range(first, first + count):
+            self._history(sector).promise(self.change)
+        self._least_size = max(self._least_size, (first + count) * SECTOR_BYTES)
+
+    def promised(self) -> int:
+        """Return how many sectors hold data that has to be found."""
+        return sum(None not in history.possible for history in self._sectors.values())
+
+    def broken(self, data: bytes) -> str | None:
+        """Say what of the promises does not hold for what a file is found to hold; None: they hold."""
+        sizes = self._size.possible
+        least = max(min(sizes), self._least_size)
+        if not least <= len(data) <= max(sizes):
+            return f"{len(data)} bytes, expected {least} to {max(sizes)}"
+        for sector in range(len(data) // SECTOR_BYTES):
+            found = data[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES]
+            possible = self._history(sector).possible
+            if not is_mixture(found, possible):
+                return (
+                    f"sector {sector} of {len(data) // SECTOR_BYTES} is {_told(found)}, expected {possible}"
+                )
+        return None
+
+    def settle(self, data: bytes) -> None:
+        """Begin anew with what was found, which is on the device and possible."""
+        for sector in range(len(data) // SECTOR_BYTES):
+            found = data[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES]
+            known = (one for one in self._history(sector).possible if data_of(one) == found)
+            self._sectors[sector] = History(next(known, found))
+        for sector, history in self._sectors.items():
+            if sector * SECTOR_BYTES >= len(data) and history.last is not None:
+                history.add(self.change, None)
+        self._size = History(len(data))
+        self._least_size = 0
+
+    def _history(self, sector: int) -> History[Sector]:
+        return self._sectors.setdefault(sector, History(None))
+
+    def _put(self, first: int, contents: Sequence[Sector]) -> None:
+        for sector, content in enumerate(contents, first):
+            self._history(sector).add(self.change, content)
+        self._grow((first + len(contents)) * SECTOR_BYTES)
+
+    def _grow(self, size: int) -> None:
+        if size > self.size:
+            self._size.add(self.change, size)
+
+
+def _told(found: bytes) -> str:
+    """Say what a sector holds."""
+    if found == ZEROS:
+        return "zeros"
+    magic, *words, _ = _STAMP.unpack_from(found)
+    content = Content(*words[:3])
+    return str(content) if magic == _MAGIC and content.data() == found else "something else"

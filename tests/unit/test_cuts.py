@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Power cuts: how they are dealt out to guests, and the table of what they found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from lab.proof import cuts
+from lab.proof.cuts import Outcome
+from lab.tree.build import Kernel
+
+FOUND = Outcome(
+    fs="xfs", kernel="parallel", machine="uml", cpus=2, seed=1, cuts=50, promised=3000, lost=[], host_s=1800.0
+)
+
+
+def test_cuts_are_dealt_out_to_boots_with_seeds_of_their_own() -> None:
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", Path("config"))
+    wanted = cuts.jobs(kernel, ["xfs", "ext4"], cpus=2, cuts=120, seed=7)
+    dealt = [(job.fs, job.seed, job.cuts) for job in wanted]
+    assert dealt == [
+        ("xfs", 7, 50),
+        ("ext4", 7, 50),
+        ("xfs", 8, 50),
+        ("ext4", 8, 50),
+        ("xfs", 9, 20),
+        ("ext4", 9, 20),
+    ]
+
+
+def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
+    cuts.keep([FOUND], tmp_path)
+    again = replace(FOUND, promised=4000)
+    cuts.keep([again, replace(FOUND, seed=2, lost=["a file"]), replace(FOUND, fs="f2fs")], tmp_path)
+    assert (tmp_path / cuts.TABLE).read_text().splitlines()[2:] == [
+        "| parallel | uml | 2 | f2fs | 1 to 1 | 50 | 3,000 | 0 | 0.5 |",
+        "| parallel | uml | 2 | xfs | 1 to 2 | 100 | 7,000 | 1 | 1.0 |",
+    ]
+
+
+def test_a_line_says_what_was_lost() -> None:
+    assert FOUND.line.endswith("50 cuts, 3,000 promises, nothing lost (30 min 0 s)")
+    assert "LOST 1: a file" in replace(FOUND, lost=["a file"]).line

@@ -64,6 +64,7 @@ class Outcome:
         seed: replays what it did.
         cuts: how many cuts.
         promised: sectors and names that had to be there, over all cuts.
+        longer: files that held what was promised, and more behind it.
         lost: what was lost, a text each; also a report of the kernel.
         host_s: seconds of the host that it took.
     """
@@ -75,6 +76,7 @@ class Outcome:
     seed: int
     cuts: int
     promised: int
+    longer: int
     lost: list[str]
     host_s: float
 
@@ -131,7 +133,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
     command = ["env", f"PYTHONPATH={REPO}", python, "-S", "-m", "tests.guest.cuts"]
     command += [job.fs, str(job.seed), str(job.cuts), *(["--lie"] if lie else [])]
     began = time.monotonic()
-    promised = 0
+    promised = longer = 0
     try:
         done = guest.run(
             job.kernel,
@@ -148,7 +150,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
             lost = [f"the guest's program ended with status {done.status}: {done.output[-2000:]}"]
         else:
             found = json.loads(done.output.splitlines()[-1])
-            promised = found["promised"]
+            promised, longer = found["promised"], found["longer"]
             lost = [json.dumps(one) for one in found["lost"]]
     except GuestError as error:
         lost = [str(error)]
@@ -160,6 +162,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
         seed=job.seed,
         cuts=job.cuts,
         promised=promised,
+        longer=longer,
         lost=lost,
         host_s=round(time.monotonic() - began, 1),
     )
@@ -184,8 +187,8 @@ def _guest_of(one: Outcome) -> tuple[str, str, int, str]:
 def table(found: Sequence[Outcome]) -> str:
     """Return the table of cuts: a row for each kind of guest."""
     lines = [
-        "| kernel | machine | CPUs | filesystem | seeds | cuts | promises | lost | hours of the host |",
-        "|---|---|---:|---|---|---:|---:|---:|---:|",
+        "| kernel | machine | CPUs | filesystem | seeds | cuts | promises | lost | longer files | hours |",
+        "|---|---|---:|---|---|---:|---:|---:|---:|---:|",
     ]
     for key, group in groupby(sorted(found, key=_guest_of), key=_guest_of):
         kernel, machine, cpus, fs = key
@@ -195,6 +198,7 @@ def table(found: Sequence[Outcome]) -> str:
         lines.append(
             f"| {kernel} | {machine} | {cpus} | {fs} | {seeds[0]} to {seeds[-1]} "
             f"| {sum(one.cuts for one in each):,} | {sum(one.promised for one in each):,} | {lost} "
+            f"| {sum(one.longer for one in each)} "
             f"| {sum(one.host_s for one in each) / 3600:.1f} |"
         )
     return "\n".join(lines) + "\n"

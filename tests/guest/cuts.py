@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing import Pipe, Process
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NamedTuple
 
 from guest.load import SET_STREAM, WRITE_STREAM
 from tests.guest.kernel_log import Log
@@ -102,11 +103,26 @@ def bytes_of(first: int, count: int) -> tuple[ctypes.c_long, ctypes.c_long]:
     return ctypes.c_long(first * SECTOR_BYTES), ctypes.c_long(count * SECTOR_BYTES)
 
 
+class Found(NamedTuple):
+    """What a check has found.
+
+    Attributes:
+        promised: sectors and names that had to be there.
+        longer: files that hold what was promised, and more behind it.
+        lost: what is lost, a text each.
+    """
+
+    promised: int
+    longer: int
+    lost: list[str]
+
+
 class Writer:
     """A process's folder, its files, and what each of its names may stand for."""
 
-    def __init__(self, number: int, seed: int, *, lie: bool) -> None:
+    def __init__(self, fs: str, number: int, seed: int, *, lie: bool) -> None:
         """Begin without files; ``lie``: promise without a sync."""
+        self._fs = fs
         self.folder = MOUNT / f"writer{number}"
         self._chosen = random.Random(f"{seed} {number}")
         self._lie = lie
@@ -115,6 +131,7 @@ class Writer:
         self._names: dict[str, History[File | None]] = {}
         # What was begun since the last check, for who wants to know how something was lost.
         self._begun: list[str] = []
+        self._longer = 0
         self._ways: list[Callable[[str], None]] = [
             *[self.overwrite] * 4,
             *[self.append] * 4,
@@ -156,9 +173,10 @@ class Writer:
             if error.errno not in CUT_OFF:
                 raise
 
-    def check(self) -> tuple[int, list[str]]:
-        """Compare all files, begin anew; return how many sectors and names were promised, what is lost."""
+    def check(self) -> Found:
+        """Compare all files, and begin anew."""
         promised, lost = 0, []
+        self._longer = 0
         for name, history in self._names.items():
             candidates = history.possible
             if len(candidates) == 1 and candidates[0]:
@@ -166,11 +184,13 @@ class Writer:
             found, broken = self._found(name, candidates)
             lost += [f"{self.folder.name}/{name}: {one}; {self._begun[-MOST_TOLD:]}" for one in broken]
             self._names[name] = History(found)
+            if found:
+                round_up(self.folder / name, found)
         with contextlib.suppress(FileNotFoundError):
             (self.folder / "new").unlink()
         self._change = 0
         self._begun = []
-        return promised, lost
+        return Found(promised, self._longer, lost)
 
     def _found(self, name: str, candidates: list[File | None]) -> tuple[File | None, list[str]]:
         """Return which of the files a name stands for, and what is lost if it can be none."""
@@ -181,6 +201,9 @@ class Writer:
         broken = []
         for candidate in filter(None, reversed(candidates)):
             wrong = candidate.broken(data)
+            if wrong is not None and self._is_extended(candidate, data):
+                self._longer += 1
+                wrong = None
             if wrong is None:
                 candidate.settle(data)
                 return candidate, []
@@ -191,6 +214,11 @@ class Writer:
         os.sync()
         self._promise_name(name)
         return self._names[name].last, broken
+
+    def _is_extended(self, file: File, data: bytes) -> bool:
+        """Tell whether recovery has extended a file over blocks behind its end, as that of F2FS does."""
+        whole = len(data) % (PAGE_SECTORS * SECTOR_BYTES) == 0
+        return self._fs == "f2fs" and whole and file.broken(data[: file.largest]) is None
 
     # What can be done to a file.
 
@@ -422,6 +450,19 @@ def opened(path: Path, flags: int = 0) -> Iterator[int]:
         os.close(fd)
 
 
+def round_up(path: Path, file: File) -> None:
+    """Write the last block of a file anew, to its end: F2FS, stock's too, leaves there what was cut off."""
+    block = PAGE_SECTORS * SECTOR_BYTES
+    last = file.size // block * block
+    if last < file.size:
+        with path.open("r+b", buffering=0) as written:
+            written.seek(last)
+            data = written.read()
+            written.seek(last)
+            written.write(data.ljust(block, b"\0"))
+    file.settle(path.read_bytes())
+
+
 def has_returned_in_time() -> None:
     """Fail as the call before should have if the power was gone when it returned: then nobody heard of it.
 
@@ -438,9 +479,8 @@ def put(fd: int, first: int, data: bytes) -> None:
         raise OSError(errno.EIO, "a short write")
 
 
-def writer_process(number: int, seed: int, lie: bool, orders: Connection, answers: Connection) -> None:
+def writer_process(writer: Writer, orders: Connection, answers: Connection) -> None:
     """Do as told: begin, go_on, check."""
-    writer = Writer(number, seed, lie=lie)
     while True:
         answers.send(getattr(writer, orders.recv())())
 
@@ -463,7 +503,8 @@ class Machine:
         for number in range(WRITERS):
             orders, order = Pipe(duplex=False)
             answer, answers = Pipe(duplex=False)
-            Process(target=writer_process, args=(number, seed, lie, orders, answers), daemon=True).start()
+            writer = Writer(fs, number, seed, lie=lie)
+            Process(target=writer_process, args=(writer, orders, answers), daemon=True).start()
             answers.close()
             self._writers.append((order, answer))
 
@@ -483,7 +524,9 @@ class Machine:
         time.sleep(self._chosen.uniform(0.01, LONGEST_LOAD_S))
         with self._log.only_reports():
             POWER.write_text("0")
-            fcntl.ioctl(root, SHUTDOWN, WITHOUT_FLUSH)
+            # It may have noticed by itself, and says so.
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(root, SHUTDOWN, WITHOUT_FLUSH)
             for _, answer in self._writers:
                 answer.recv()
             os.close(root)
@@ -491,19 +534,18 @@ class Machine:
         POWER.write_text("1")
         return way
 
-    def recover(self) -> tuple[int, list[str]]:
-        """Mount, check and compare; return how much was promised, and what is lost."""
+    def recover(self) -> Found:
+        """Mount, check and compare."""
         self._mount()
         subprocess.run(["umount", str(MOUNT)], check=True)
         check = subprocess.run([*CHECK[self._fs], str(NODE)], capture_output=True, text=True, check=False)
         lost = [f"{CHECK[self._fs][0]}: {check.stdout}{check.stderr}"] if check.returncode else []
         self._mount()
-        promised = 0
-        for count, broken in self._all("check"):
-            promised += count
-            lost += broken
+        found = self._all("check")
         subprocess.run(["sync", "-f", str(MOUNT)], check=True)
-        return promised, lost
+        for one in found:
+            lost += one.lost
+        return Found(sum(one.promised for one in found), sum(one.longer for one in found), lost)
 
     def remove(self) -> None:
         """Unmount the filesystem."""
@@ -512,7 +554,7 @@ class Machine:
     def _mount(self) -> None:
         subprocess.run(["mount", "-t", self._fs, str(NODE), str(MOUNT)], check=True)
 
-    def _all(self, what: str) -> list[tuple[int, list[str]]]:
+    def _all(self, what: str) -> list[Found]:
         for order, _ in self._writers:
             order.send(what)
         return [answer.recv() for _, answer in self._writers]
@@ -542,18 +584,19 @@ def main() -> int:
     parser.add_argument("--lie", action="store_true")
     asked = parser.parse_args()
     machine = Machine(asked.fs, asked.seed, lie=asked.lie)
-    promised, lost = 0, []
+    promised, longer, lost = 0, 0, []
     for number in range(asked.cuts):
         if number % CUTS_PER_MKFS == 0:
             if number:
                 machine.remove()
             machine.fresh()
         way = machine.cut()
-        count, broken = machine.recover()
-        promised += count
-        lost += [{"cut": number, "way": way, "what": what[:2000]} for what in broken]
+        found = machine.recover()
+        promised += found.promised
+        longer += found.longer
+        lost += [{"cut": number, "way": way, "what": what[:2000]} for what in found.lost]
     machine.remove()
-    print(json.dumps({"cuts": asked.cuts, "promised": promised, "lost": lost}))
+    print(json.dumps({"cuts": asked.cuts, "promised": promised, "longer": longer, "lost": lost}))
     return 0
 
 

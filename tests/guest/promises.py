@@ -108,6 +108,11 @@ class File:
         """Size in bytes."""
         return self._size.last
 
+    @property
+    def largest(self) -> int:
+        """The largest size that may be found, in bytes."""
+        return max(self._size.possible)
+
     def write(self, first: int, count: int) -> bytes:
         """Note that sectors are written, and return their new bytes."""
         self.change += 1
@@ -163,8 +168,8 @@ class File:
         """Say what of the promises does not hold for what a file is found to hold; None: they hold."""
         sizes = self._size.possible
         least = max(min(sizes), self._least_size)
-        if not least <= len(data) <= max(sizes):
-            return f"{len(data)} bytes, expected {least} to {max(sizes)}"
+        if not least <= len(data) <= self.largest:
+            return f"{len(data)} bytes, expected {least} to {self.largest}"
         for sector in range(len(data) // SECTOR_BYTES):
             found = data[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES]
             possible = self._history(sector).possible

@@ -11,7 +11,16 @@ from lab.proof.cuts import Outcome
 from lab.tree.build import Kernel
 
 FOUND = Outcome(
-    fs="xfs", kernel="parallel", machine="uml", cpus=2, seed=1, cuts=50, promised=3000, lost=[], host_s=1800.0
+    fs="xfs",
+    kernel="parallel",
+    machine="uml",
+    cpus=2,
+    seed=1,
+    cuts=50,
+    promised=3000,
+    longer=1,
+    lost=[],
+    host_s=1800.0,
 )
 
 
@@ -34,8 +43,8 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
     again = replace(FOUND, promised=4000)
     cuts.keep([again, replace(FOUND, seed=2, lost=["a file"]), replace(FOUND, fs="f2fs")], tmp_path)
     assert (tmp_path / cuts.TABLE).read_text().splitlines()[2:] == [
-        "| parallel | uml | 2 | f2fs | 1 to 1 | 50 | 3,000 | 0 | 0.5 |",
-        "| parallel | uml | 2 | xfs | 1 to 2 | 100 | 7,000 | 1 | 1.0 |",
+        "| parallel | uml | 2 | f2fs | 1 to 1 | 50 | 3,000 | 0 | 1 | 0.5 |",
+        "| parallel | uml | 2 | xfs | 1 to 2 | 100 | 7,000 | 1 | 2 | 1.0 |",
     ]
 
 

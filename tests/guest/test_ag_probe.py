@@ -25,6 +25,7 @@ pytestmark = pytest.mark.guest
             marks=pytest.mark.long,
         ),
     ],
+    ids=["extents", "costs"],
 )
 def test_a_question_is_answered_by_a_table(debug_kernel: Kernel, question: str, row: str) -> None:
     said = io.StringIO()

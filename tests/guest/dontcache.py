@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from tests.guest.held import MNT, PAGE, flush_periodically, trace, traced, until
+from tests.guest import held
 
 CONTEXTS = 4
 PAGES = 256
@@ -18,21 +18,21 @@ RWF_DONTCACHE = 0x80
 
 def main() -> None:
     """Print the most pages that a flusher was told to write, with all files dirty."""
-    flush_periodically(centiseconds=0)
+    held.flush_periodically(centiseconds=0)
     files: dict[int, int] = {}
     for number in range(64):
-        fd = os.open(MNT / str(number), os.O_RDWR | os.O_CREAT)
+        fd = os.open(held.MNT / str(number), os.O_RDWR | os.O_CREAT)
         if files.setdefault(os.fstat(fd).st_ino % CONTEXTS, fd) == fd:
-            os.pwrite(fd, bytes(PAGES * PAGE), 0)
+            os.pwrite(fd, bytes(PAGES * held.PAGE), 0)
             os.fsync(fd)
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     for fd in files.values():
-        os.pwrite(fd, bytes(PAGE), 0)
-    trace("writeback/writeback_start")
-    os.pwritev(files[0], [bytes(PAGES * PAGE)], 0, RWF_DONTCACHE)
+        os.pwrite(fd, bytes(held.PAGE), 0)
+    held.trace("writeback/writeback_start")
+    os.pwritev(files[0], [bytes(PAGES * held.PAGE)], 0, RWF_DONTCACHE)
     started = re.compile(r"writeback_start: .* nr_pages=(\d+) .* reason=dontcache")
-    until(lambda: any(started.search(line) for line in traced()))
-    print(len(files), max(int(found[1]) for found in map(started.search, traced()) if found))
+    held.until(lambda: any(started.search(line) for line in held.traced()))
+    print(len(files), max(int(found[1]) for found in map(started.search, held.traced()) if found))
 
 
 if __name__ == "__main__":

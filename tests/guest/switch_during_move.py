@@ -13,22 +13,11 @@ import time
 from multiprocessing import Process
 from pathlib import Path
 
-from tests.guest.held import (
-    BDI,
-    MNT,
-    arm,
-    file_in_context,
-    flush_periodically,
-    is_held,
-    release,
-    trace,
-    traced,
-    until,
-)
+from tests.guest import held
 
 MIB = 1 << 20
 CGROUPS = Path("/sys/fs/cgroup")
-FILE = MNT / "shared"
+FILE = held.MNT / "shared"
 ROUNDS = 200
 
 
@@ -49,7 +38,7 @@ def run_in_group(group: str, action: str) -> None:
 
 def create() -> None:
     """Make a file whose inode is in context 1 of two, and dirty it."""
-    path = file_in_context(1, FILE.name)
+    path = held.file_in_context(1, FILE.name)
     path.write_bytes(bytes(MIB // 16))
 
 
@@ -60,7 +49,7 @@ def take_over() -> None:
         for _ in range(ROUNDS):
             file.write(bytes(MIB))
             os.fdatasync(file.fileno())
-            if any("inode_switch_wbs:" in line for line in traced()):
+            if any("inode_switch_wbs:" in line for line in held.traced()):
                 file.write(bytes(4096))
                 return
             time.sleep(0.05)
@@ -71,7 +60,7 @@ def dirty_inodes(group: str) -> int:
     """Return how many inodes are on the lists of a cgroup's writebacks."""
     number = (CGROUPS / group).stat().st_ino
     count = 0
-    for block in (Path("/sys/kernel/debug/bdi") / BDI.name / "wb_stats").read_text().split("\n\n"):
+    for block in (Path("/sys/kernel/debug/bdi") / held.BDI.name / "wb_stats").read_text().split("\n\n"):
         values = {name: int(value) for name, value in re.findall(r"(\w+): *(\d+)\b", block)}
         if values.get("WbCgIno") == number:
             count += values["b_dirty"] + values["b_io"] + values["b_more_io"]
@@ -83,19 +72,19 @@ def main() -> int:
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     for group in ("first", "second"):
         (CGROUPS / group).mkdir()
-    trace("writeback/inode_switch_wbs")
-    flush_periodically(centiseconds=0)
+    held.trace("writeback/inode_switch_wbs")
+    held.flush_periodically(centiseconds=0)
     in_group("first", "create")
 
-    arm("moving")
-    (BDI / "nwritebacks").write_text("1")
-    flush_periodically(centiseconds=100)
-    until(is_held)
-    flush_periodically(centiseconds=0)
+    held.arm("moving")
+    (held.BDI / "nwritebacks").write_text("1")
+    held.flush_periodically(centiseconds=100)
+    held.until(held.is_held)
+    held.flush_periodically(centiseconds=0)
 
     in_group("second", "take over")
-    release()
-    until(lambda: any(dirty_inodes(group) for group in ("first", "second")))
+    held.release()
+    held.until(lambda: any(dirty_inodes(group) for group in ("first", "second")))
     owners = {group: dirty_inodes(group) for group in ("first", "second")}
     print(owners)
     return owners != {"first": 0, "second": 1}

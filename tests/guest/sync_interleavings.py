@@ -14,19 +14,7 @@ import sys
 from multiprocessing import Process
 from pathlib import Path
 
-from tests.guest.held import (
-    BDI,
-    MNT,
-    arm,
-    dirty,
-    file_in_context,
-    flush_periodically,
-    is_held,
-    release,
-    trace,
-    traced,
-    until,
-)
+from tests.guest import held
 
 PASSES = 20
 STARTED = re.compile(r"writeback_start: .* ctx=1 .* reason=sync")
@@ -34,7 +22,7 @@ STARTED = re.compile(r"writeback_start: .* ctx=1 .* reason=sync")
 
 def start_sync() -> subprocess.Popen[bytes]:
     """Start to sync the filesystem."""
-    return subprocess.Popen(["sync", "-f", str(MNT)])
+    return subprocess.Popen(["sync", "-f", str(held.MNT)])
 
 
 def hold_a_sync(path: Path) -> subprocess.Popen[bytes]:
@@ -45,90 +33,90 @@ def hold_a_sync(path: Path) -> subprocess.Popen[bytes]:
     """
     writer = Process(target=keep_dirty, args=(path,))
     writer.start()
-    arm("alone")
+    held.arm("alone")
     while True:
         sync = start_sync()
         while sync.poll() is None:
-            if not is_held():
+            if not held.is_held():
                 continue
-            works = [line for line in traced() if "writeback_exec:" in line and "reason=sync" in line]
+            works = [line for line in held.traced() if "writeback_exec:" in line and "reason=sync" in line]
             if "sync_mode=1" in works[-1]:
                 writer.kill()
                 writer.join()
                 return sync
-            arm("alone")
+            held.arm("alone")
 
 
 def keep_dirty(path: Path) -> None:
     """Write a file over and over."""
     while True:
-        dirty(path)
+        held.dirty(path)
 
 
 def inodes() -> int:
     """Lower the number of contexts during a sync: a file of one that is out of use stays until the end."""
-    home, leaving = file_in_context(0, "home"), file_in_context(1, "leaving")
+    home, leaving = held.file_in_context(0, "home"), held.file_in_context(1, "leaving")
     ino = leaving.stat().st_ino
-    flush_periodically(centiseconds=0)
+    held.flush_periodically(centiseconds=0)
     start_sync().wait()
-    trace("writeback/writeback_exec", "writeback/writeback_single_inode", "writeback_ctx/wb_ctx_switch")
+    held.trace("writeback/writeback_exec", "writeback/writeback_single_inode", "writeback_ctx/wb_ctx_switch")
     sync = hold_a_sync(home)
-    (BDI / "nwritebacks").write_text("1")
-    flush_periodically(centiseconds=1)
+    (held.BDI / "nwritebacks").write_text("1")
+    held.flush_periodically(centiseconds=1)
 
     def lines(event: str) -> list[str]:
-        return [line for line in traced() if f"{event}:" in line and f" ino={ino} " in line]
+        return [line for line in held.traced() if f"{event}:" in line and f" ino={ino} " in line]
 
     def passes_or_move() -> bool:
-        dirty(leaving)
+        held.dirty(leaving)
         return bool(lines("wb_ctx_switch")) or len(lines("writeback_single_inode")) > PASSES
 
-    until(passes_or_move)
+    held.until(passes_or_move)
     moved = lines("wb_ctx_switch")
-    release()
+    held.release()
     sync.wait()
     if moved:
         print(f"during a sync: {moved[0]}")
         return 1
 
     def move() -> bool:
-        dirty(leaving)
+        held.dirty(leaving)
         return bool(lines("wb_ctx_switch"))
 
-    until(move)
+    held.until(move)
     return 0
 
 
 def workers() -> int:
     """Sync while a worker has an inode in hand that is on no list."""
-    in_hand, other = file_in_context(1, "in-hand"), file_in_context(1, "other")
-    flush_periodically(centiseconds=0)
+    in_hand, other = held.file_in_context(1, "in-hand"), held.file_in_context(1, "other")
+    held.flush_periodically(centiseconds=0)
     start_sync().wait()
-    arm("moving")
-    (BDI / "nwritebacks").write_text("1")
-    dirty(in_hand)
-    flush_periodically(centiseconds=1)
-    until(is_held)
-    flush_periodically(centiseconds=0)
-    dirty(other)
-    trace("writeback/writeback_exec", "writeback/writeback_start")
+    held.arm("moving")
+    (held.BDI / "nwritebacks").write_text("1")
+    held.dirty(in_hand)
+    held.flush_periodically(centiseconds=1)
+    held.until(held.is_held)
+    held.flush_periodically(centiseconds=0)
+    held.dirty(other)
+    held.trace("writeback/writeback_exec", "writeback/writeback_start")
     sync = start_sync()
 
     def waits_or_writes() -> str:
-        for line in traced():
+        for line in held.traced():
             work = re.search(r"kworker/\S+-(\d+) .*writeback_exec: .* ctx=1 .* reason=sync", line)
             if not work:
                 continue
             # In this order: a worker that sleeps and has started nothing before does not start by itself.
             state = Path(f"/proc/{work[1]}/stat").read_text().rpartition(") ")[2][0]
-            started = [line for line in traced() if STARTED.search(line)]
+            started = [line for line in held.traced() if STARTED.search(line)]
             if started or state == "D":
                 return started[0] if started else "waits"
         return ""
 
-    until(waits_or_writes)
+    held.until(waits_or_writes)
     found = waits_or_writes()
-    release()
+    held.release()
     sync.wait()
     if found != "waits":
         print(f"beside a worker: {found}")

@@ -145,10 +145,15 @@ def _event_loop() -> IOLoop:
 
 
 @contextmanager
-def local(count: int, runner: Runner) -> Iterator[SideBySide]:
-    """Hold a cluster of this machine: so many workers, each with cores of its own.
+def local(count: int, runner: Runner, *, own_cores: bool = True) -> Iterator[SideBySide]:
+    """Hold a cluster of this machine.
 
     Whatever ends the context ends the workers at once, and with them their guests.
+
+    Args:
+        count: workers.
+        runner: boots a guest.
+        own_cores: whether each worker, and the guests that it starts, keep to cores of their own.
     """
     _quiet()
     with contextlib.ExitStack() as stack:
@@ -166,7 +171,8 @@ def local(count: int, runner: Runner) -> Iterator[SideBySide]:
         )
         client = stack.enter_context(distributed.Client(cluster))
         stack.callback(_kill, cluster)
-        client.register_plugin(_OwnCores(sorted(os.sched_getaffinity(0)), count))
+        if own_cores:
+            client.register_plugin(_OwnCores(sorted(os.sched_getaffinity(0)), count))
         yield SideBySide(client, count, runner)
 
 

@@ -117,7 +117,8 @@ def jobs(
 
 def run(wanted: Sequence[Job], take: Callable[[Outcome], None]) -> None:
     """Run jobs side by side, and hand over what became of each as soon as it is known."""
-    with cluster.local(cluster.places(MEM_MIB, len(wanted)), guest.run) as crew:
+    # Guests that are to have several CPUs at once share the cores.
+    with cluster.local(cluster.places(MEM_MIB, len(wanted)), guest.run, own_cores=False) as crew:
         for outcome in crew.each(boot, wanted):
             take(outcome)
 

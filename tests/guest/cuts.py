@@ -200,7 +200,7 @@ class Writer:
             return None, [] if None in candidates else ["there is no such file"]
         broken = []
         for candidate in filter(None, reversed(candidates)):
-            wrong = candidate.broken(data)
+            wrong = self._broken(candidate, data)
             if wrong is not None and self._is_extended(candidate, data):
                 self._longer += 1
                 wrong = None
@@ -218,7 +218,10 @@ class Writer:
     def _is_extended(self, file: File, data: bytes) -> bool:
         """Tell whether recovery has extended a file over blocks behind its end, as that of F2FS does."""
         whole = len(data) % (PAGE_SECTORS * SECTOR_BYTES) == 0
-        return self._fs == "f2fs" and whole and file.broken(data[: file.largest]) is None
+        return self._fs == "f2fs" and whole and self._broken(file, data[: file.largest]) is None
+
+    def _broken(self, file: File, data: bytes) -> str | None:
+        return file.broken(data, anything_else=self._fs == "f2fs")
 
     # What can be done to a file.
 
@@ -367,9 +370,10 @@ class Writer:
 
     def remove(self, name: str) -> None:
         """Remove a file and make another one of that name."""
+        _, path = self._file(name)
         self._change += 1
         self._names[name].add(self._change, None)
-        (self.folder / name).unlink()
+        path.unlink()
         self._create(name)
 
     def sync_all(self, name: str) -> None:

@@ -164,8 +164,14 @@ class File:
         """Return how many sectors hold data that has to be found."""
         return sum(None not in history.possible for history in self._sectors.values())
 
-    def broken(self, data: bytes) -> str | None:
-        """Say what of the promises does not hold for what a file is found to hold; None: they hold."""
+    def broken(self, data: bytes, *, anything_else: bool = False) -> str | None:
+        """Say what of the promises does not hold for what a file is found to hold; None: they hold.
+
+        Args:
+            data: what was found.
+            anything_else: whether a sector that was written and not synced since may hold anything, as in
+                F2FS, whose checkpoints do not wait for data.
+        """
         sizes = self._size.possible
         least = max(min(sizes), self._least_size)
         if not least <= len(data) <= self.largest:
@@ -173,6 +179,8 @@ class File:
         for sector in range(len(data) // SECTOR_BYTES):
             found = data[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES]
             possible = self._history(sector).possible
+            if anything_else and len(possible) > 1:
+                continue
             if not is_mixture(found, possible):
                 return (
                     f"sector {sector} of {len(data) // SECTOR_BYTES} is {_told(found)}, expected {possible}"

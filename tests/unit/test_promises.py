@@ -60,6 +60,17 @@ def test_words_of_two_writes_may_be_mixed_and_stay_so() -> None:
     assert "is something else" in str(file.broken(old[:40] + other[40:]))
 
 
+def test_what_was_not_synced_may_hold_anything_where_data_is_not_waited_for() -> None:
+    file = File(1)
+    data = file.write(0, 1)
+    other = File(2).write(0, 1)
+    assert file.broken(other) is not None
+    assert file.broken(other, anything_else=True) is None
+    file.promise()
+    assert file.broken(other, anything_else=True) is not None
+    assert file.broken(data, anything_else=True) is None
+
+
 def test_a_promise_for_some_sectors_leaves_the_others() -> None:
     file = File(1)
     file.write(0, 2)

@@ -328,6 +328,9 @@ class Writer:
         if not file.size:
             return
         first, count = self._range_within(file)
+        if self._fs == "ext4":
+            # A range that is zeroed beyond the end costs stock ext4 the next synchronous write to that block.
+            count = min(count, file.size // SECTOR_BYTES - first)
         file.zero(first, count, keep_size=mode == PUNCH_HOLE_KEEP_SIZE)
         with opened(path) as fd:
             called("fallocate", fd, mode, *bytes_of(first, count))

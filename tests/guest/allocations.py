@@ -28,7 +28,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 FAILURES = Path("/sys/kernel/debug")
 CONTEXTS = 8
 # Flushers do not say when they have made their last allocation; most are made by then.
-FLUSHERS_NUMBERS = 13
+FLUSHERS_NUMBERS = 9
 MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-f"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0"],

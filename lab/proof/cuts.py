@@ -200,6 +200,6 @@ def table(found: Sequence[Outcome]) -> str:
             f"| {kernel} | {machine} | {cpus} | {fs} | {seeds[0]} to {seeds[-1]} "
             f"| {sum(one.cuts for one in each):,} | {sum(one.promised for one in each):,} | {lost} "
             f"| {sum(one.longer for one in each)} "
-            f"| {sum(one.host_s for one in each) / 3600:.1f} |"
+            f"| {sum(one.host_s for one in each) / 3600:.2f} |"
         )
     return "\n".join(lines) + "\n"

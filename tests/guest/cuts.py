@@ -155,7 +155,8 @@ class Writer:
     def begin(self) -> None:
         """Make the files of a fresh filesystem."""
         self.folder.mkdir()
-        self._names = {}
+        self._names, self._begun = {}, []
+        self._change = 0
         for number in range(FILES):
             self._create(f"file{number}")
         os.sync()
@@ -175,6 +176,12 @@ class Writer:
 
     def check(self) -> Found:
         """Compare all files, and begin anew."""
+        try:
+            return self._check()
+        except OSError as error:
+            return Found(0, 0, [f"{error}; {self._begun[-MOST_TOLD:]}"])
+
+    def _check(self) -> Found:
         promised, lost = 0, []
         self._longer = 0
         for name, history in self._names.items():
@@ -592,15 +599,21 @@ def main() -> int:
     asked = parser.parse_args()
     machine = Machine(asked.fs, asked.seed, lie=asked.lie)
     promised, longer, lost = 0, 0, []
+    used = CUTS_PER_MKFS
     for number in range(asked.cuts):
-        if number % CUTS_PER_MKFS == 0:
+        if used == CUTS_PER_MKFS:
             if number:
                 machine.remove()
             machine.fresh()
+            used = 0
+        used += 1
         way = machine.cut()
         found = machine.recover()
         promised += found.promised
         longer += found.longer
+        if found.lost:
+            # What is broken need not be found again and again.
+            used = CUTS_PER_MKFS
         lost += [{"cut": number, "way": way, "what": what[:2000]} for what in found.lost]
     machine.remove()
     print(json.dumps({"cuts": asked.cuts, "promised": promised, "longer": longer, "lost": lost}))

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.guest
 SEED = 1000
 
 
-@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+# Stock F2FS loses something in one cut of forty, docs/proofs.md.
+@pytest.mark.parametrize("fs", ["xfs", "ext4"])
 @pytest.mark.parametrize("count", [3, *long(100)])
 def test_what_was_promised_is_there_after_a_power_cut(debug_kernel: Kernel, fs: str, count: int) -> None:
     (job,) = cuts.jobs(debug_kernel, [fs], cpus=output.cpus, cuts=count, seed=SEED, per_boot=count)

@@ -43,8 +43,8 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
     again = replace(FOUND, promised=4000)
     cuts.keep([again, replace(FOUND, seed=2, lost=["a file"]), replace(FOUND, fs="f2fs")], tmp_path)
     assert (tmp_path / cuts.TABLE).read_text().splitlines()[2:] == [
-        "| parallel | uml | 2 | f2fs | 1 to 1 | 50 | 3,000 | 0 | 1 | 0.5 |",
-        "| parallel | uml | 2 | xfs | 1 to 2 | 100 | 7,000 | 1 | 2 | 1.0 |",
+        "| parallel | uml | 2 | f2fs | 1 to 1 | 50 | 3,000 | 0 | 1 | 0.50 |",
+        "| parallel | uml | 2 | xfs | 1 to 2 | 100 | 7,000 | 1 | 2 | 1.00 |",
     ]
 
 

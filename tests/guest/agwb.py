@@ -13,35 +13,40 @@ its version, as in resize.py; version 0 is a page of zeros.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import fcntl
 import itertools
-import mmap
 import os
 import random
-import re
 import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from multiprocessing import Process
 from pathlib import Path
-from typing import NoReturn
 
-from tests.guest.resize import PAGE_BYTES, content, finish, shared_words, start, store
+from tests.guest.lab_device import (
+    DEVICE,
+    FIFREEZE,
+    FITHAW,
+    MOUNT,
+    NAME,
+    NODE,
+    device,
+    fail,
+    flush,
+    sectors_written,
+    settle,
+)
+from tests.guest.resize import PAGE_BYTES, content, finish, start
+from tests.guest.versioned import OPERATIONS, File, overwrite_some, together
 
 MODES = ("off", "ag-hint", "rotor", "generic")
 CLASSES = ("overwrite", "delalloc")
 CHANGING = "changing"
 CHANGE_S = 0.02
 
-NAME = "agwb"
-NODE = f"/dev/{NAME}"
-MOUNT = Path("/tmp/agwb")
-DEVICE = Path("/sys/kernel/config/labblk", NAME)
 SYSFS = Path("/sys/fs/xfs", NAME, "writeback")
 COUNTERS = Path("/sys/kernel/debug/xfs", NAME, "writeback")
 # Submission sleeps a little, so that passes are under way when something else happens.
@@ -61,15 +66,10 @@ WRITERS = 4
 PAGES = 1280
 # A group has 24 MiB.
 SPANNING_PAGES = 7168
-# What is read and written in one call where nothing depends on the size.
-PIECE_PAGES = 64
-OPERATIONS = 600
-SETTLE_S = 60
 
 PUNCH_HOLE_KEEP_SIZE = 0x03
 FICLONE = 0x40049409
 FIBMAP = 1
-FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
 # FS_IOC_SHUTDOWN with "flush neither the log nor data".
 SHUTDOWN = 2 << 30 | 4 << 16 | ord("X") << 8 | 125
 WITHOUT_FLUSH = struct.pack("=I", 2)
@@ -78,161 +78,10 @@ CUT_OFF = {errno.EIO, errno.ESHUTDOWN, errno.EROFS}
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class File:
-    """A file and what it must hold; the versions are shared with the processes that write."""
-
-    def __init__(self, number: int, pages: int) -> None:
-        """Name a file of at most so many pages; directories put files into different groups."""
-        self.number = number
-        self.path = MOUNT / f"dir{number}" / "data"
-        self.versions = shared_words(pages)
-        # How many pages it has.
-        self.size = shared_words(1)
-        # A page that cannot be read any more, plus 1.
-        self.lost = shared_words(1)
-
-    @property
-    def most_pages(self) -> int:
-        """Return how many pages it may have."""
-        return len(self.versions)
-
-    def write(self, fd: int, page: int) -> None:
-        """Write the next version of a page."""
-        self._put(fd, content(self.number, page, self.versions[page] + 1), page)
-        self.versions[page] += 1
-
-    def _put(self, fd: int, data: bytes, page: int) -> None:
-        """Write whole pages from one on."""
-        if os.pwrite(fd, data, page * PAGE_BYTES) != len(data):
-            raise OSError(errno.ENOSPC, "short write")
-        self.size[0] = max(self.size[0], page + len(data) // PAGE_BYTES)
-
-    def content(self, first: int, end: int) -> bytes:
-        """Return what pages must hold."""
-        pages = enumerate(self.versions[first:end], first)
-        return b"".join(
-            content(self.number, page, version) if version else bytes(PAGE_BYTES) for page, version in pages
-        )
-
-    def write_all(self) -> None:
-        """Write a version of every page, in order."""
-        self.path.parent.mkdir(exist_ok=True)
-        with self.open() as fd:
-            for first in range(0, self.most_pages, PIECE_PAGES):
-                end = min(first + PIECE_PAGES, self.most_pages)
-                for page in range(first, end):
-                    self.versions[page] += 1
-                self._put(fd, self.content(first, end), first)
-
-    def cut(self, page: int) -> None:
-        """Note that the file ends before a page."""
-        self.zero(page, self.size[0])
-        self.size[0] = page
-
-    def zero(self, first: int, end: int) -> None:
-        """Note that pages hold zeros."""
-        for page in range(first, end):
-            self.versions[page] = 0
-
-    @contextlib.contextmanager
-    def open(self, flags: int = os.O_RDWR | os.O_CREAT) -> Iterator[int]:
-        """Open the file, made if need be, as a descriptor."""
-        fd = os.open(self.path, flags)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
-
-    def compare(self) -> None:
-        """Compare every byte with what was written last, but for a page that is lost."""
-        with self.open(os.O_RDONLY) as fd:
-            if os.fstat(fd).st_size != self.size[0] * PAGE_BYTES:
-                fail(f"{self.path} does not have {self.size[0]} pages")
-            lost = self.lost[0] - 1 if self.lost[0] else self.size[0]
-            self._compare(fd, 0, lost)
-            self._compare(fd, lost + 1, self.size[0])
-
-    def _compare(self, fd: int, first: int, end: int) -> None:
-        """Compare some pages, a piece at a time."""
-        for begin in range(first, end, PIECE_PAGES):
-            pages = range(begin, min(begin + PIECE_PAGES, end))
-            data = os.pread(fd, len(pages) * PAGE_BYTES, begin * PAGE_BYTES)
-            if data == self.content(pages.start, pages.stop):
-                continue
-            for page in pages:
-                at = (page - begin) * PAGE_BYTES
-                found = data[at : at + PAGE_BYTES]
-                if found != self.content(page, page + 1):
-                    what = struct.unpack("<3Q", found.ljust(24, b"\0")[:24])
-                    fail(f"page {page} of {self.path} is {what}, not version {self.versions[page]}")
-
-
-def fail(why: str) -> NoReturn:
-    """End the program, with a sentence."""
-    sys.exit(f"agwb: {why}")
-
-
 def check(what: str, result: int) -> None:
     """End the program when a call of the C library failed."""
     if result != 0:
         fail(f"{what}: {os.strerror(ctypes.get_errno())}")
-
-
-@contextlib.contextmanager
-def device(attributes: dict[str, int]) -> Iterator[None]:
-    """Make the device, and remove it when all is done."""
-    DEVICE.mkdir()
-    for name, value in attributes.items():
-        (DEVICE / name).write_text(str(value))
-    (DEVICE / "power").write_text("1")
-    yield
-    DEVICE.rmdir()
-
-
-def flush(settings: dict[str, int]) -> None:
-    """Say when flushers write."""
-    for name, value in settings.items():
-        Path("/proc/sys/vm", name).write_text(str(value))
-
-
-def sectors_written() -> int:
-    """Return how many sectors were written to the device."""
-    return int(Path("/sys/block", NAME, "stat").read_text().split()[6])
-
-
-def dirty_pages() -> int:
-    """Return how many pages are dirty or under writeback."""
-    text = Path("/proc/vmstat").read_text()
-    return sum(int(count) for count in re.findall(r"^nr_(?:dirty|writeback) (\d+)$", text, re.MULTILINE))
-
-
-def settle() -> None:
-    """Wait until the flushers have written everything of their own accord."""
-    end = time.monotonic() + SETTLE_S
-    while dirty_pages():
-        if time.monotonic() > end:
-            fail(f"{dirty_pages()} pages are dirty still, and nobody writes them")
-        time.sleep(0.01)
-
-
-def together(work: Callable[[File], None], files: list[File]) -> None:
-    """Do something with each file, in a process each, and wait for all."""
-    finish([start(work, file) for file in files])
-
-
-def overwrite_some(file: File, operations: int = OPERATIONS) -> None:
-    """Overwrite pages at random, by write() and mapped, with an fsync() now and then."""
-    choose = random.Random(file.number)
-    with file.open() as fd, mmap.mmap(fd, file.size[0] * PAGE_BYTES) as mapped:
-        for _ in range(operations):
-            page = choose.randrange(file.size[0])
-            if choose.random() < 0.25:
-                store(mapped, page * PAGE_BYTES, content(file.number, page, file.versions[page] + 1))
-                file.versions[page] += 1
-            else:
-                file.write(fd, page)
-            if choose.random() < 0.001:
-                os.fsync(fd)
 
 
 def append_some(file: File) -> None:

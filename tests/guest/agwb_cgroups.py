@@ -19,8 +19,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from tests.guest.agwb import LIBC, MODES, MOUNT, NAME, NODE, SETTLE_S, Case, File, device, fail, flush, settle
+from tests.guest.agwb import LIBC, MODES, Case
+from tests.guest.lab_device import MOUNT, NAME, NODE, SETTLE_S, device, fail, flush, settle
 from tests.guest.resize import CGROUPS, finish, start
+from tests.guest.versioned import File
 
 ATTRIBUTES = {"size_mib": 192, "queues": 2, "channels": 8}
 FLUSHING = {

@@ -18,20 +18,10 @@ import subprocess
 import sys
 import time
 
-from tests.guest.agwb import (
-    DEVICE,
-    MOUNT,
-    NODE,
-    SETTLE_S,
-    SHUTDOWN,
-    WITHOUT_FLUSH,
-    Case,
-    File,
-    device,
-    fail,
-    flush,
-)
+from tests.guest.agwb import SHUTDOWN, WITHOUT_FLUSH, Case
+from tests.guest.lab_device import DEVICE, MOUNT, NODE, SETTLE_S, device, fail, flush
 from tests.guest.resize import PAGE_BYTES, content
+from tests.guest.versioned import File
 
 ATTRIBUTES = {"size_mib": 192, "queues": 2, "cache": 1}
 SUBMIT_NS = 20_000_000

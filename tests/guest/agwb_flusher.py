@@ -10,20 +10,10 @@ import re
 import time
 from pathlib import Path
 
-from tests.guest.agwb import (
-    COUNTERS,
-    DEVICE,
-    MODES,
-    MOUNT,
-    PAGES,
-    Case,
-    File,
-    device,
-    dirty_pages,
-    fail,
-    flush,
-)
+from tests.guest.agwb import COUNTERS, MODES, PAGES, Case
 from tests.guest.agwb_cgroups import number
+from tests.guest.lab_device import DEVICE, MOUNT, device, dirty_pages, fail, flush
+from tests.guest.versioned import File
 
 ATTRIBUTES = {"size_mib": 192, "queues": 2}
 # Long enough that a flusher could hand over all there is while one command is being submitted.

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs in the guest: what may happen to a machine while several contexts write, and every byte after it.
+
+``python -m tests.guest.faults FS``. Standard library only.
+
+Each case has a fresh filesystem on a device-mapper device above a labblk device. Writers overwrite files by
+write() and mapped, one process changes the number of contexts and workers all the time, another syncs. After
+the case the filesystem is unmounted, mounted, and every byte is compared. In the last case the device itself
+goes away. At the end nothing may be leaked, if kmemleak is on (User-mode Linux). Tasks are frozen where
+the kernel can suspend the machine (x86-64).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import itertools
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing import Process
+from pathlib import Path
+
+from tests.guest.kernel_log import Log
+from tests.guest.lab_device import (
+    DEVICE,
+    FIFREEZE,
+    FITHAW,
+    MOUNT,
+    NODE,
+    device,
+    fail,
+    flush,
+    sectors_written,
+)
+from tests.guest.resize import CGROUPS, MAKE, shared_words, start
+from tests.guest.versioned import File, overwrite_some, together
+
+# Submission sleeps, so that flushers are under way when something happens.
+ATTRIBUTES = {"size_mib": 384, "queues": 2, "channels": 8, "submit_ns": 200_000}
+FLUSHING = {"dirty_writeback_centisecs": 5, "dirty_expire_centisecs": 10, "dirty_background_bytes": 1 << 20}
+WRITERS, PAGES = 4, 1024
+MANY, SLOW_SUBMIT_NS = 128, 10_000_000
+CONTEXTS, WORKERS = 8, 4
+STEP_S = 0.2
+UPPER = "above"
+UPPER_NODE = f"/dev/mapper/{UPPER}"
+SECTORS_PER_MIB = 2048
+GROWN_MIB, SMALL_MIB = 384, 320
+POWER = Path("/sys/power")
+LEAKS = Path("/sys/kernel/debug/kmemleak")
+# What is younger than this is no leak yet, for kmemleak.
+YOUNG_S = 6
+OOM_BYTES = 24 << 20
+RESCUER = "kworker/R-write"
+KTHREADD = Path("/proc/2/make-it-fail")
+FAILSLAB = Path("/sys/kernel/debug/failslab")
+# How a filesystem is made smaller than its device, where it can grow while it is mounted.
+SMALLER = {
+    "xfs": ["-d", f"size={SMALL_MIB}m"],
+    "ext4": [f"{SMALL_MIB}m"],
+}
+# EXT4_IOC_RESIZE_FS
+EXT4_RESIZE = 1 << 30 | 8 << 16 | ord("f") << 8 | 16
+
+
+def run(*command: str) -> None:
+    """Run a program that has to succeed, and has nothing to say."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def settings_of(node: str) -> Path:
+    """Return the folder of a device's settings."""
+    number = os.stat(node).st_rdev
+    return Path("/sys/class/bdi", f"{os.major(number)}:{os.minor(number)}")
+
+
+class Load:
+    """A mounted filesystem that is written, synced and resized all the time."""
+
+    def __init__(self, fs: str, node: str, *more: str) -> None:
+        """Make the filesystem and its files."""
+        make = MAKE[fs]
+        sized = [*make, node, *more] if fs == "ext4" else [*make, *more, node]
+        subprocess.run(sized, check=True)
+        self.fs = fs
+        self.settings = settings_of(node)
+        self._node = node
+        self._stopped = shared_words(1)
+        (self.settings / "wb_affinity").write_text("rotor")
+        (self.settings / "nwritebacks").write_text(str(CONTEXTS))
+        self.mount()
+        self.files = [File(number, PAGES) for number in range(WRITERS)]
+        together(File.write_all, self.files)
+
+    def mount(self) -> None:
+        """Mount the filesystem."""
+        subprocess.run(["mount", "-t", self.fs, self._node, str(MOUNT)], check=True)
+
+    def _write(self, file: File) -> None:
+        while not self._stopped[0]:
+            overwrite_some(file, 50)
+
+    def _resize(self) -> None:
+        for contexts, workers in itertools.cycle(itertools.product((1, CONTEXTS), (1, WORKERS))):
+            if self._stopped[0]:
+                return
+            (self.settings / "nwritebacks").write_text(str(contexts))
+            (self.settings / "wb_workers").write_text(str(workers))
+            time.sleep(STEP_S / 10)
+
+    def _sync(self) -> None:
+        while not self._stopped[0]:
+            os.sync()
+
+    @contextlib.contextmanager
+    def put_on(self) -> Iterator[list[Process]]:
+        """Have the load on, and see that none of its processes has failed."""
+        self._stopped[0] = 0
+        processes = [start(self._write, file) for file in self.files]
+        processes += [start(self._resize), start(self._sync)]
+        time.sleep(STEP_S)
+        yield processes
+        self._stopped[0] = 1
+        for process in processes:
+            process.join()
+        if any(process.exitcode for process in processes):
+            fail("a process of the load failed, see above")
+
+    def conclude(self) -> None:
+        """Compare every byte, on the device and after a new mount."""
+        run("umount", str(MOUNT))
+        self.mount()
+        for file in self.files:
+            file.compare()
+        run("umount", str(MOUNT))
+
+
+def nothing_is_written(for_what: str, meanwhile: Callable[[], object] = bool) -> None:
+    """See that the device is left alone for a while."""
+    before = sectors_written()
+    meanwhile()
+    time.sleep(STEP_S)
+    if sectors_written() != before:
+        fail(f"{sectors_written() - before} sectors were written to {for_what}")
+
+
+def frozen_filesystem(load: Load) -> None:
+    """Freeze and thaw."""
+    root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
+    with load.put_on():
+        for _ in range(3):
+            fcntl.ioctl(root, FIFREEZE, 0)
+            nothing_is_written("a frozen filesystem")
+            fcntl.ioctl(root, FITHAW, 0)
+            time.sleep(STEP_S)
+    os.close(root)
+
+
+def suspended_device(load: Load) -> None:
+    """Suspend the device below the filesystem, which is not told: what is submitted has to wait."""
+    with load.put_on():
+        for _ in range(3):
+            run("dmsetup", "suspend", "--nolockfs", "--noflush", UPPER)
+            nothing_is_written("a suspended device")
+            run("dmsetup", "resume", UPPER)
+            time.sleep(STEP_S)
+
+
+def frozen_tasks(load: Load) -> None:
+    """Freeze all tasks, as hibernation does."""
+    (POWER / "pm_test").write_text("freezer")
+    with load.put_on():
+        (POWER / "state").write_text("mem")
+        time.sleep(STEP_S)
+
+
+def read_only(load: Load) -> None:
+    """Remount read-only with files dirty, and back."""
+    for _ in range(3):
+        together(overwrite_some, load.files)
+        run("mount", "-o", "remount,ro", str(MOUNT))
+        nothing_is_written("a read-only filesystem")
+        run("mount", "-o", "remount,rw", str(MOUNT))
+
+
+def grown(load: Load) -> None:
+    """Grow the filesystem to the whole of its device."""
+    with load.put_on():
+        if load.fs == "xfs":
+            run("xfs_growfs", str(MOUNT))
+        else:
+            # resize2fs opens the device for writing, which this kernel allows for no mounted one.
+            blocks = (GROWN_MIB << 20) // os.statvfs(MOUNT).f_bsize
+            root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.ioctl(root, EXT4_RESIZE, struct.pack("=Q", blocks))
+            os.close(root)
+        time.sleep(STEP_S)
+
+
+def take_memory(group: Path, path: Path) -> None:
+    """Join a cgroup, dirty half of the memory that it may have, and ask for more than there is."""
+    (group / "cgroup.procs").write_text("0")
+    path.write_bytes(bytes(OOM_BYTES // 2))
+    memory = bytearray()
+    while True:
+        memory += bytes(1 << 20)
+
+
+def out_of_memory(load: Load) -> None:
+    """Have the kernel kill what writes, and remove its cgroup while its pages are dirty."""
+    (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
+    with load.put_on():
+        for number in range(4):
+            group = CGROUPS / f"killed{number}"
+            group.mkdir()
+            (group / "memory.max").write_text(str(OOM_BYTES))
+            process = start(take_memory, group, MOUNT / group.name)
+            process.join()
+            if process.exitcode != -signal.SIGKILL:
+                fail(f"who takes all memory ends with {process.exitcode}")
+            group.rmdir()
+
+
+def times_slept(name: str) -> int:
+    """Return how often kernel threads whose names begin so have gone to sleep."""
+    total = 0
+    for task in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if (task / "comm").read_text().startswith(name):
+                status = (task / "status").read_text()
+                total += int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    return total
+
+
+def no_new_worker(load: Load) -> None:
+    """Let no thread be made, so that the workqueue's rescuer has to write."""
+    settings = {"probability": 100, "times": -1, "task-filter": "Y", "ignore-gfp-wait": "N", "verbose": 0}
+    for name, value in settings.items():
+        (FAILSLAB / name).write_text(str(value))
+    many = [File(WRITERS + number, 1) for number in range(MANY)]
+    # A worker that submits sleeps, so each file would need one of its own.
+    (DEVICE / "submit_ns").write_text(str(SLOW_SUBMIT_NS))
+    before = times_slept(RESCUER)
+    KTHREADD.write_text("1")
+    try:
+        with load.put_on():
+            end = time.monotonic() + 60
+            while True:
+                for file in many:
+                    file.write_all()
+                if times_slept(RESCUER) != before:
+                    break
+                if time.monotonic() > end:
+                    fail("the rescuer had nothing to do")
+    finally:
+        KTHREADD.write_text("0")
+        (FAILSLAB / "probability").write_text("0")
+    load.files += many
+
+
+CASES = (no_new_worker, frozen_filesystem, suspended_device, frozen_tasks, read_only, grown, out_of_memory)
+
+
+@contextlib.contextmanager
+def mapped_device() -> Iterator[None]:
+    """Have a device-mapper device on the whole labblk device."""
+    run("dmsetup", "create", UPPER, "--table", f"0 {GROWN_MIB * SECTORS_PER_MIB} linear {NODE} 0")
+    run("dmsetup", "mknodes")
+    yield
+    run("dmsetup", "remove", "--retry", UPPER)
+
+
+def quietly(work: Callable[[], object]) -> None:
+    """Do something over and over until it fails, or the device is not there any more."""
+    with contextlib.suppress(OSError):
+        while DEVICE.exists():
+            work()
+
+
+def freeze_and_thaw() -> None:
+    """Freeze and thaw; a filesystem that was shut down refuses."""
+    root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(root, FIFREEZE, 0)
+        fcntl.ioctl(root, FITHAW, 0)
+    finally:
+        os.close(root)
+
+
+def device_gone(fs: str) -> None:
+    """Remove the device while the filesystem is written, synced, resized, frozen and unmounted."""
+    with device(ATTRIBUTES):
+        load = Load(fs, NODE)
+
+        def resize() -> None:
+            for contexts in (1, CONTEXTS):
+                (load.settings / "nwritebacks").write_text(str(contexts))
+
+        def overwrite(file: File) -> None:
+            with file.open(os.O_RDWR) as fd:
+                file.write(fd, 0)
+                os.fsync(fd)
+
+        work: list[Callable[[], object]] = [functools.partial(overwrite, file) for file in load.files]
+        work += [resize, os.sync, freeze_and_thaw]
+        processes = [start(quietly, each) for each in work]
+        time.sleep(STEP_S)
+    run("umount", "--lazy", str(MOUNT))
+    for process in processes:
+        process.join()
+    if any(process.exitcode for process in processes):
+        fail("a process failed when the device was gone, see above")
+    if load.settings.exists():
+        fail("the settings of a device that is gone are still there")
+
+
+def leaks() -> str:
+    """Return what kmemleak has found."""
+    time.sleep(YOUNG_S)
+    LEAKS.write_text("scan")
+    # What is in a register at one time need not be at another.
+    time.sleep(YOUNG_S)
+    LEAKS.write_text("scan")
+    return LEAKS.read_text()
+
+
+def main(fs: str) -> None:
+    """Run every case, and look for leaks."""
+    log = Log()
+    flush(FLUSHING)
+    MOUNT.mkdir()
+    are_seen = "kmemleak=on" in Path("/proc/cmdline").read_text()
+    if are_seen:
+        with log.only_reports():
+            # On User-mode Linux it knows some pages of the boot less well.
+            leaks()
+        LEAKS.write_text("clear")
+    for case in CASES:
+        if (case is grown and fs not in SMALLER) or (case is frozen_tasks and not POWER.exists()):
+            continue
+        with log.only_reports(), device(ATTRIBUTES), mapped_device():
+            load = Load(fs, UPPER_NODE, *(SMALLER[fs] if case is grown else []))
+            case(load)
+            load.conclude()
+        print(f"{case.__name__}: as it should be", flush=True)
+    for _ in range(3):
+        with log.only_reports():
+            device_gone(fs)
+    print("device_gone: as it should be", flush=True)
+    are_seen = "kmemleak=on" in Path("/proc/cmdline").read_text()
+    if are_seen:
+        with log.only_reports():
+            found = leaks()
+        if found:
+            fail(found)
+        print("leaks: none")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

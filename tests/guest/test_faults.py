@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Faults of the machine while several contexts write: nothing hangs, nothing is lost, nothing is leaked."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from lab.tree.build import Kernel
+from lab.util.paths import REPO
+from tests.guest import faults
+from tests.guest.marks import long
+from tests.guest.output import output_of
+
+pytestmark = pytest.mark.guest
+
+
+def report_of(kernel: Kernel, fs: str, cpus: int, *arguments: str) -> str:
+    """Run every case on User-mode Linux, and return what was said after they were seen to be done."""
+    report = output_of(
+        kernel,
+        ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.faults", fs],
+        fs="none",
+        cpus=cpus,
+        possible_cpus=faults.CONTEXTS,
+        kernel_arguments=[f"nwritebacks={faults.CONTEXTS}", *arguments],
+    )
+    done = re.findall(r"^(\w+): as it should be$", report, re.MULTILINE)
+    missing = {"frozen_tasks"} | ({"grown"} if fs not in faults.SMALLER else set())
+    assert done == [case.__name__ for case in faults.CASES if case.__name__ not in missing] + ["device_gone"]
+    return report
+
+
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
+def test_machine_fails_while_contexts_write(uml_debug_kernel: Kernel, fs: str) -> None:
+    report_of(uml_debug_kernel, fs, 2)
+
+
+# One CPU, for a second one frees memory before it may, and kmemleak makes a report of that.
+@pytest.mark.long
+@pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
+def test_nothing_is_leaked(uml_debug_kernel: Kernel, fs: str) -> None:
+    assert report_of(uml_debug_kernel, fs, 1, "kmemleak=on").endswith("leaks: none\n")

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from pathlib import Path
@@ -27,8 +28,9 @@ FLUSHING = {
 FILES = 12
 # One that is being written, one that waits.
 MOST_OUT = 2
-# What each of two CPUs may keep to itself of the counter, before and after.
-SLACK_KIB = 2 * 2 * 16 * 4
+# What each CPU may keep to itself of the counter, before and after: WB_STAT_BATCH of the kernel, in pages.
+CPUS = os.cpu_count() or 1
+SLACK_KIB = 2 * CPUS * 8 * CPUS.bit_length() * 4
 
 
 def out() -> list[int]:

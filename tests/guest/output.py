@@ -9,8 +9,9 @@ from typing import Any
 from lab.machine import guest
 from lab.tree.build import Kernel
 
-#: CPUs of a guest that asks for no number: the test run's option.
+#: CPUs of a guest that asks for no number: the test run's option, and on User-mode Linux no more than this.
 cpus = 2
+UML_CPUS = 2
 
 
 def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
@@ -26,7 +27,8 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command
-    options = {"machine": kernel.machine, "clock": "host", "cpus": cpus, "timeout_s": 600, **settings}
+    number = min(cpus, UML_CPUS) if kernel.machine == "uml" else cpus
+    options = {"machine": kernel.machine, "clock": "host", "cpus": number, "timeout_s": 600, **settings}
     if kernel.flavour != "stock":
         options.setdefault("kernel_arguments", [f"nwritebacks={options['cpus']}"])
     result = guest.run(kernel.path, program, stream=output, **options)

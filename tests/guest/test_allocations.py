@@ -18,10 +18,10 @@ pytestmark = pytest.mark.guest
 PARTS = ["settings", "inodes", "flushers", "mounts"]
 
 
-def test_no_call_of_ours_breaks_without_memory(debug_kernel: Kernel) -> None:
+def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel) -> None:
     program = compiled(REPO / "guest" / "fail_nth.c")
     command = ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.allocations", str(program)]
-    said = output_of(debug_kernel, command, fs="none")
+    said = output_of(uml_debug_kernel, command, fs="none")
     failed = {
         (fs, part): int(count)
         for fs, part, count in re.findall(r"^(\w+), (\w+): (\d+) allocations failed$", said, re.MULTILINE)

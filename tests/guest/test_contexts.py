@@ -99,7 +99,7 @@ def test_every_byte_arrives_without_cgroups(nocgroup_kernel: Kernel, fs: str) ->
 
 
 def test_attributes_are_shown_and_set(debug_kernel: Kernel) -> None:
-    # Two CPUs: two contexts, and at most four times as many. What is refused changes nothing.
+    # As many contexts as CPUs, and at most four times as many. What is refused changes nothing.
     script = """
         cd $PWB_BDI
         is_set() {
@@ -110,7 +110,7 @@ def test_attributes_are_shown_and_set(debug_kernel: Kernel) -> None:
             cat $1
         } 2>/dev/null
         nproc
-        is_set nwritebacks 3 '0 -1 9 two'
+        is_set nwritebacks 3 "0 -1 $((4 * $(nproc) + 1)) two"
         is_set wb_affinity least-loaded 'random fs,ino 1'
         is_set wb_workers 8 '0 9 -1 four 1.5 4294967297'
     """
@@ -246,7 +246,7 @@ def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
     )
     script = f"""
         echo 1000000 > /proc/sys/vm/dirty_writeback_centisecs
-        for i in $(seq 12); do dd if=/dev/zero of=$PWB_MNT/f$i bs=64k count=1 2>/dev/null; done
+        for i in $(seq 12); do dd if=/dev/zero of=$PWB_MNT/f$i bs=2M count=1 2>/dev/null; done
         {count}
         sync
         {count}
@@ -255,7 +255,8 @@ def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
         int, run(debug_kernel, script, fs="ext4", contexts=4, affinity="ino").split()
     )
     assert dirty_inodes >= 12
-    assert 12 * 64 <= dirty_kib <= 12 * 64 * 2
+    # Each CPU keeps some pages to itself before it adds them to the count.
+    assert 0.9 * 12 * 2048 <= dirty_kib <= 1.1 * 12 * 2048
     assert clean_kib == 0
 
 

@@ -47,6 +47,7 @@ def functions(kernel: Kernel, source: Source) -> list[str]:
     return sorted(set(re.findall(r" [tT] (\w+)$", said, re.MULTILINE)))
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("load", LOADS)
 def test_no_data_race(kcsan_kernel: Kernel, kernel_source: Source, tmp_path: Path, load: str) -> None:
     names = tmp_path / "functions"

@@ -257,7 +257,7 @@ def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
     assert dirty_inodes >= 12
     # Each CPU keeps some pages to itself before it adds them to the count.
     assert 0.9 * 12 * 2048 <= dirty_kib <= 1.1 * 12 * 2048
-    assert clean_kib == 0
+    assert clean_kib <= 0.1 * 12 * 2048
 
 
 def test_statistics_of_cgroups_name_the_context(debug_kernel: Kernel) -> None:

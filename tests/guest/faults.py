@@ -6,8 +6,7 @@
 Each case has a fresh filesystem on a device-mapper device above a labblk device. Writers overwrite files by
 write() and mapped, one process changes the number of contexts and workers all the time, another syncs. After
 the case the filesystem is unmounted, mounted, and every byte is compared. In the last case the device itself
-goes away. At the end nothing may be leaked, if kmemleak is on (User-mode Linux). Tasks are frozen where
-the kernel can suspend the machine (x86-64).
+goes away. At the end nothing may be leaked, if kmemleak is on.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing import Process
 from pathlib import Path
 
 from tests.guest.kernel_log import Log
@@ -52,7 +50,6 @@ UPPER = "above"
 UPPER_NODE = f"/dev/mapper/{UPPER}"
 SECTORS_PER_MIB = 2048
 GROWN_MIB, SMALL_MIB = 384, 320
-POWER = Path("/sys/power")
 LEAKS = Path("/sys/kernel/debug/kmemleak")
 # What is younger than this is no leak yet, for kmemleak.
 YOUNG_S = 6
@@ -119,13 +116,13 @@ class Load:
             os.sync()
 
     @contextlib.contextmanager
-    def put_on(self) -> Iterator[list[Process]]:
+    def put_on(self) -> Iterator[None]:
         """Have the load on, and see that none of its processes has failed."""
         self._stopped[0] = 0
         processes = [start(self._write, file) for file in self.files]
         processes += [start(self._resize), start(self._sync)]
         time.sleep(STEP_S)
-        yield processes
+        yield
         self._stopped[0] = 1
         for process in processes:
             process.join()
@@ -133,7 +130,7 @@ class Load:
             fail("a process of the load failed, see above")
 
     def conclude(self) -> None:
-        """Compare every byte, on the device and after a new mount."""
+        """Compare every byte after a new mount."""
         run("umount", str(MOUNT))
         self.mount()
         for file in self.files:
@@ -141,13 +138,12 @@ class Load:
         run("umount", str(MOUNT))
 
 
-def nothing_is_written(for_what: str, meanwhile: Callable[[], object] = bool) -> None:
+def nothing_is_written(to_what: str) -> None:
     """See that the device is left alone for a while."""
     before = sectors_written()
-    meanwhile()
     time.sleep(STEP_S)
     if sectors_written() != before:
-        fail(f"{sectors_written() - before} sectors were written to {for_what}")
+        fail(f"{sectors_written() - before} sectors were written to {to_what}")
 
 
 def frozen_filesystem(load: Load) -> None:
@@ -170,14 +166,6 @@ def suspended_device(load: Load) -> None:
             nothing_is_written("a suspended device")
             run("dmsetup", "resume", UPPER)
             time.sleep(STEP_S)
-
-
-def frozen_tasks(load: Load) -> None:
-    """Freeze all tasks, as hibernation does."""
-    (POWER / "pm_test").write_text("freezer")
-    with load.put_on():
-        (POWER / "state").write_text("mem")
-        time.sleep(STEP_S)
 
 
 def read_only(load: Load) -> None:
@@ -264,7 +252,7 @@ def no_new_worker(load: Load) -> None:
     load.files += many
 
 
-CASES = (no_new_worker, frozen_filesystem, suspended_device, frozen_tasks, read_only, grown, out_of_memory)
+CASES = (no_new_worker, frozen_filesystem, suspended_device, read_only, grown, out_of_memory)
 
 
 @contextlib.contextmanager
@@ -342,7 +330,7 @@ def main(fs: str) -> None:
             leaks()
         LEAKS.write_text("clear")
     for case in CASES:
-        if (case is grown and fs not in SMALLER) or (case is frozen_tasks and not POWER.exists()):
+        if case is grown and fs not in SMALLER:
             continue
         with log.only_reports(), device(ATTRIBUTES), mapped_device():
             load = Load(fs, UPPER_NODE, *(SMALLER[fs] if case is grown else []))

@@ -16,9 +16,19 @@ static unsigned int wb_nr_workers(struct bdi_writeback *wb)
 	return wb->siblings ? READ_ONCE(wb->bdi->nr_wb_workers) : 1;
 }
 
+/* work_lock is held; wb_has_idle_sibling() reads the word without it. */
+static void wb_mark_worker(struct bdi_writeback *wb, unsigned int index,
+			   bool busy)
+{
+	unsigned long workers = wb->busy_workers;
+
+	__assign_bit(index, &workers, busy);
+	WRITE_ONCE(wb->busy_workers, workers);
+}
+
 static void wb_queue_worker(struct bdi_writeback *wb, unsigned int index)
 {
-	__set_bit(index, &wb->busy_workers);
+	wb_mark_worker(wb, index, true);
 	if (index)
 		queue_work(bdi_wq, &wb->siblings[index - 1].work);
 	else
@@ -99,7 +109,7 @@ void wb_worker_begin(struct bdi_writeback *wb, unsigned int index)
 		wb_create_siblings(wb);
 
 	spin_lock_irq(&wb->work_lock);
-	__set_bit(index, &wb->busy_workers);
+	wb_mark_worker(wb, index, true);
 	set_bit(WB_writeback_running, &wb->state);
 	spin_unlock_irq(&wb->work_lock);
 }
@@ -112,7 +122,7 @@ void wb_worker_begin(struct bdi_writeback *wb, unsigned int index)
 void wb_worker_end(struct bdi_writeback *wb, unsigned int index)
 {
 	spin_lock_irq(&wb->work_lock);
-	__clear_bit(index, &wb->busy_workers);
+	wb_mark_worker(wb, index, false);
 	if (!wb->busy_workers)
 		clear_bit(WB_writeback_running, &wb->state);
 	spin_unlock_irq(&wb->work_lock);

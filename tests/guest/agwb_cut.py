@@ -6,7 +6,9 @@ library only.
 
 A file is dirtied while no flusher runs, and then written back by one. When its size on disk reaches a mark,
 the log is forced and the power is cut. The device takes long for a submission and loses what was not
-flushed. A flusher that writes in order leaves data up to whatever size the file has afterwards; so must all.
+flushed. Then there is data up to whatever size the file has, but for what the device had been given and had
+not completed: commands complete in any order, on stock as well. In no mode a page that nobody had begun to
+write is below that size.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import time
 
+from tests.guest import cachestat
 from tests.guest.agwb import SHUTDOWN, WITHOUT_FLUSH, Case
 from tests.guest.lab_device import DEVICE, MOUNT, NODE, SETTLE_S, device, fail, flush
 from tests.guest.resize import PAGE_BYTES, content
@@ -70,8 +73,11 @@ def dirty(case: Case, file: File, before: int) -> None:
         os.pwrite(fd, b"".join(content(file.number, page, 2) for page in range(PAGES)), 0)
 
 
-def cut_when(file: File, size: int) -> None:
-    """Let flushers write until the file has this size on disk, force the log, and cut the power."""
+def cut_when(file: File, size: int) -> tuple[set[int], set[int]]:
+    """Let flushers write until the file has this size on disk, force the log, and cut the power.
+
+    Return the pages that were dirty after the log was forced, and those that were clean before.
+    """
     root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
     inode = file.path.stat().st_ino
     other = os.open(MOUNT / "other", os.O_CREAT | os.O_RDWR)
@@ -83,25 +89,37 @@ def cut_when(file: File, size: int) -> None:
     while size_on_disk(root, inode) < size:
         if time.monotonic() > end:
             fail("nobody writes the file back")
-    os.pwrite(other, b"something", 0)
-    os.fsync(other)
+    with file.open(os.O_RDONLY) as fd:
+        _, done = cachestat.states(fd, 0, PAGES)
+        os.pwrite(other, b"something", 0)
+        os.fsync(other)
+        waiting, _ = cachestat.states(fd, 0, PAGES)
     fcntl.ioctl(root, SHUTDOWN, WITHOUT_FLUSH)
     (DEVICE / "power").write_text("0")
     os.close(other)
     os.close(root)
+    return waiting, done
 
 
-def check(file: File, before: int) -> int:
-    """Compare what is left with what was written, and return how many pages that is."""
+def check(file: File, before: int, waiting: set[int], done: set[int]) -> str:
+    """Compare what is left with what was written, and return how much that is."""
+    in_flight = 0
     with file.open(os.O_RDONLY) as fd:
         pages = os.fstat(fd).st_size // PAGE_BYTES
         for page in range(pages):
             found = os.pread(fd, PAGE_BYTES, page * PAGE_BYTES)
             versions = (1, 2) if page < before else (2,)
-            if found not in [content(file.number, page, version) for version in versions]:
-                what = "zeros" if not any(found) else "something else"
-                fail(f"page {page} of {pages} is {what}; {before} were on the device before")
-    return pages
+            if found in [content(file.number, page, version) for version in versions]:
+                continue
+            what = f"page {page} of {pages} is {'something else' if any(found) else 'zeros'}"
+            if page < before or any(found):
+                fail(f"{what}; {before} were on the device before")
+            if page in done:
+                fail(f"{what}, and had been written")
+            if page in waiting:
+                fail(f"{what}, and nobody had begun to write it")
+            in_flight += 1
+    return f"{pages} pages, {in_flight} not completed"
 
 
 def main(mode: str) -> None:
@@ -113,15 +131,15 @@ def main(mode: str) -> None:
                 case = Case(mode)
                 file = File(1, PAGES)
                 dirty(case, file, before)
-                cut_when(file, (before + mark) * PAGE_BYTES)
+                waiting, done = cut_when(file, (before + mark) * PAGE_BYTES)
                 case.unmount()
                 (DEVICE / "submit_ns").write_text("0")
                 (DEVICE / "power").write_text("1")
                 case.mount()
-                pages = check(file, before)
+                left = check(file, before, waiting, done)
                 case.unmount()
                 subprocess.run(["xfs_repair", "-n", NODE], check=True, stderr=subprocess.DEVNULL)
-            print(f"from {before} by {mark}: {pages} pages", flush=True)
+            print(f"from {before} by {mark}: {left}", flush=True)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,10 @@ LEAKS = Path("/sys/kernel/debug/kmemleak")
 YOUNG_S = 6
 OOM_BYTES = 24 << 20
 RESCUER = "kworker/R-write"
+# A suspend that ends when tasks have been frozen for so long.
+TRIED = Path("/sys/power/pm_test")
+FROZEN_S = Path("/sys/module/suspend/parameters/pm_test_delay")
+SUSPEND = Path("/sys/power/state")
 KTHREADD = Path("/proc/2/make-it-fail")
 FAILSLAB = Path("/sys/kernel/debug/failslab")
 # How a filesystem is made smaller than its device, where it can grow while it is mounted.
@@ -191,6 +195,17 @@ def grown(load: Load) -> None:
         time.sleep(STEP_S)
 
 
+def frozen_tasks(load: Load) -> None:
+    """Freeze every task that can be frozen, as before a suspend or a hibernation, and thaw them."""
+    TRIED.write_text("freezer")
+    FROZEN_S.write_text("1")
+    with load.put_on():
+        for _ in range(3):
+            # Fails with EBUSY if a task cannot be frozen.
+            SUSPEND.write_text("freeze")
+            time.sleep(STEP_S)
+
+
 def take_memory(group: Path, path: Path) -> None:
     """Join a cgroup, dirty half of the memory that it may have, and ask for more than there is."""
     (group / "cgroup.procs").write_text("0")
@@ -252,7 +267,13 @@ def no_new_worker(load: Load) -> None:
     load.files += many
 
 
-CASES = (no_new_worker, frozen_filesystem, suspended_device, read_only, grown, out_of_memory)
+CASES = (no_new_worker, frozen_filesystem, frozen_tasks, suspended_device, read_only, grown, out_of_memory)
+
+
+def cases(fs: str, *, can_suspend: bool) -> list[Callable[[Load], None]]:
+    """Return the cases that a filesystem and a machine have."""
+    has = {grown: fs in SMALLER, frozen_tasks: can_suspend}
+    return [case for case in CASES if has.get(case, True)]
 
 
 @contextlib.contextmanager
@@ -329,9 +350,7 @@ def main(fs: str) -> None:
             # On User-mode Linux it knows some pages of the boot less well.
             leaks()
         LEAKS.write_text("clear")
-    for case in CASES:
-        if case is grown and fs not in SMALLER:
-            continue
+    for case in cases(fs, can_suspend=TRIED.exists()):
         with log.only_reports(), device(ATTRIBUTES), mapped_device():
             load = Load(fs, UPPER_NODE, *(SMALLER[fs] if case is grown else []))
             case(load)

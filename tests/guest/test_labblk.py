@@ -32,6 +32,7 @@ LIMITS = {
     "submit_ns": (0, 10**9),
     "cache": (0, 1),
     "seed": (0, 2**64 - 1),
+    "thin": (0, 1),
     "max_write_streams": (0, 255),
     "write_hints": (0, 1),
     "unit_kib": (0, 1 << 20),

@@ -6,7 +6,8 @@ library only.
 
 Some files of each filesystem get a bad block: below the first page of a pass, the last, or one between; the
 others none. Everything is overwritten, and once the flushers are done everybody asks who may: two
-descriptors from before, the filesystem, a new descriptor. Prints what each got, a line for each file.
+descriptors from before, the filesystem, a new descriptor. Prints what each got, a line for each file. Then
+the same where a thin device has no room for these blocks.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ FLUSHING = {"dirty_writeback_centisecs": 2, "dirty_expire_centisecs": 2}
 STILL = {"dirty_writeback_centisecs": 0, "dirty_expire_centisecs": 100_000}
 SECTOR_BYTES = 512
 FIGETBSZ = 2
+#: Why a block cannot be written, by the device's attribute ``thin``.
+WHY = ("bad", "no room")
 # F2FS writes a page elsewhere each time, unless it is told to overwrite it in place.
 IN_PLACE = Path("/sys/fs/f2fs", NAME, "ipu_policy")
 
@@ -90,8 +93,8 @@ def refused(file: File, fd: int) -> list[int]:
     return pages
 
 
-def try_filesystem(fs: str, contexts: int, log: Log) -> None:
-    """Overwrite files that have bad blocks, and print what everybody was told."""
+def try_filesystem(fs: str, contexts: int, case: str, log: Log) -> None:
+    """Overwrite files that have bad blocks, and print what everybody was told of the case."""
     subprocess.run([*MAKE[fs], NODE], check=True)
     if contexts:
         settings(contexts)
@@ -116,16 +119,15 @@ def try_filesystem(fs: str, contexts: int, log: Log) -> None:
         flush(FLUSHING)
         settle()
         for file, pair in zip(files, pairs, strict=True):
-            print(f"{fs}, file {file.number}: {' '.join(ask(file, *pair))}")
-        print(f"{fs}, syncfs: {answer(LIBC.syncfs(root))} {answer(LIBC.syncfs(root))}")
+            print(f"{case}, file {file.number}: {' '.join(ask(file, *pair))}")
+        print(f"{case}, syncfs: {answer(LIBC.syncfs(root))} {answer(LIBC.syncfs(root))}")
         for file, pair in zip(files, pairs, strict=True):
             write_others(file, pair[0])
-            print(f"{fs}, file {file.number}, but for what is bad: {answer(LIBC.fsync(pair[0]))}")
+            print(f"{case}, file {file.number}, but for what is bad: {answer(LIBC.fsync(pair[0]))}")
         Path("/proc/sys/vm/drop_caches").write_text("3")
         for file, pair in zip(files, pairs, strict=True):
-            print(
-                f"{fs}, pages of file {file.number} that cannot be read: {refused(file, pair[0])}", flush=True
-            )
+            pages = refused(file, pair[0])
+            print(f"{case}, pages of file {file.number} that cannot be read: {pages}", flush=True)
         for fd in (root, *(fd for pair in pairs for fd in pair)):
             os.close(fd)
         subprocess.run(["umount", str(MOUNT)], check=True)
@@ -136,8 +138,9 @@ def main(contexts: int) -> None:
     log = Log()
     MOUNT.mkdir()
     for fs in MAKE:
-        with device(ATTRIBUTES):
-            try_filesystem(fs, contexts, log)
+        for thin, why in enumerate(WHY):
+            with device({**ATTRIBUTES, "thin": thin}):
+                try_filesystem(fs, contexts, f"{fs}, {why}", log)
 
 
 if __name__ == "__main__":

@@ -113,6 +113,7 @@ LABBLK_FIELD(flush_ns, 0, NSEC_PER_SEC, 1, false)
 LABBLK_FIELD(submit_ns, 0, NSEC_PER_SEC, 1, false)
 LABBLK_FIELD(cache, 0, 1, 1, true)
 LABBLK_FIELD(seed, 0, U64_MAX, 1, false)
+LABBLK_FIELD(thin, 0, 1, 1, false)
 LABBLK_FIELD(max_write_streams, 0, U8_MAX, 1, true)
 LABBLK_FIELD(write_hints, 0, 1, 1, true)
 LABBLK_FIELD(unit_kib, 0, LABBLK_MAX_UNIT_KIB, PAGE_SIZE / SZ_1K, true)
@@ -133,6 +134,7 @@ CONFIGFS_ATTR(labblk_, flush_ns);
 CONFIGFS_ATTR(labblk_, submit_ns);
 CONFIGFS_ATTR(labblk_, cache);
 CONFIGFS_ATTR(labblk_, seed);
+CONFIGFS_ATTR(labblk_, thin);
 CONFIGFS_ATTR(labblk_, max_write_streams);
 CONFIGFS_ATTR(labblk_, write_hints);
 CONFIGFS_ATTR(labblk_, unit_kib);
@@ -223,6 +225,7 @@ static struct configfs_attribute *labblk_attrs[] = {
 	&labblk_attr_submit_ns,
 	&labblk_attr_cache,
 	&labblk_attr_seed,
+	&labblk_attr_thin,
 	&labblk_attr_max_write_streams,
 	&labblk_attr_write_hints,
 	&labblk_attr_unit_kib,

@@ -99,6 +99,7 @@ bool labblk_media_is_powered(struct labblk_media *media);
  * @submit_ns: time for which the submitting task sleeps
  * @cache: whether there is a volatile write cache
  * @seed: decides what a power cut leaves
+ * @thin: are bad blocks merely those for which a thin device has no room?
  * @max_write_streams: greatest write stream
  * @write_hints: does a life time hint choose the stream where none is named?
  * @unit_kib: size of a reclaim unit of flash, 0 if the device is not flash
@@ -108,8 +109,8 @@ bool labblk_media_is_powered(struct labblk_media *media);
  * @seek_min_ns: how long its head takes to the next track
  * @seek_max_ns: how long its head takes across all tracks
  *
- * The times and the seed may change while commands run, so these read them with
- * READ_ONCE(). The others do not change as long as there is a disk.
+ * The times, the seed and @thin may change while commands run, so these read
+ * them with READ_ONCE(). The others do not change as long as there is a disk.
  */
 struct labblk_config {
 	u64 size_mib;
@@ -123,6 +124,7 @@ struct labblk_config {
 	u64 submit_ns;
 	u64 cache;
 	u64 seed;
+	u64 thin;
 	u64 max_write_streams;
 	u64 write_hints;
 	u64 unit_kib;

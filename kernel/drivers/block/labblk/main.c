@@ -73,22 +73,34 @@ static void labblk_sleep(u64 ns)
 	} while (schedule_hrtimeout(&end, HRTIMER_MODE_ABS));
 }
 
+/* A thin device lacks room for what is written only. */
+static int labblk_check_bad(struct labblk *lab, struct request *rq)
+{
+	sector_t first_bad, nr_bad;
+
+	if (!badblocks_check(&lab->bad_blocks, blk_rq_pos(rq),
+			     blk_rq_sectors(rq), &first_bad, &nr_bad))
+		return 0;
+	if (READ_ONCE(lab->config.thin))
+		return op_is_write(req_op(rq)) ? -ENOSPC : 0;
+
+	return -EIO;
+}
+
 static int labblk_transfer(struct labblk *lab, struct request *rq)
 {
 	u64 pos = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
 	bool is_write = op_is_write(req_op(rq));
 	bool fua = rq->cmd_flags & REQ_FUA;
-	sector_t first_bad, nr_bad;
+	int err = labblk_check_bad(lab, rq);
 	struct req_iterator iter;
 	struct bio_vec bvec;
 
-	if (badblocks_check(&lab->bad_blocks, blk_rq_pos(rq),
-			    blk_rq_sectors(rq), &first_bad, &nr_bad))
-		return -EIO;
+	if (err)
+		return err;
 
 	rq_for_each_segment(bvec, rq, iter) {
 		void *data = bvec_kmap_local(&bvec);
-		int err;
 
 		if (is_write)
 			err = labblk_media_write(&lab->media, pos, data,

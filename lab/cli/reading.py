@@ -73,6 +73,31 @@ def show_diff(*, before: Path, after: Path) -> None:
     click.echo(diff.markdown(cells_of(before), cells_of(after)), nl=False)
 
 
+@cli.command()
+@click.argument(
+    "folder",
+    required=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="[RESULT]",
+)
+@click.option(
+    "--name", help="Short name, which the docs know it by  [default: that of its scenario or folder]"
+)
+def keep(*, folder: Path | None, name: str | None) -> None:
+    """Keep a result in measurements/ for the docs, and make again what pages show of measurements.
+
+    RESULT is a folder below results/; without one only tables and pages are made again.
+    """
+    from lab.docs import measurements, pages
+
+    if folder is not None:
+        click.echo(measurements.keep(folder.resolve(), name or measurements.name_of(folder.resolve())))
+    for kept in measurements.names():
+        measurements.write_table(kept)
+    for page in pages.pages():
+        page.write_text(pages.renewed(page), encoding="utf-8")
+
+
 @cli.command("devices")
 def list_devices() -> None:
     """List the test devices, and what each is like."""

@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
-import hashlib
 import json
 import math
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,14 +31,14 @@ from lab.machine import devices, guest, guest_memory, host, host_idle
 from lab.machine.hardware import Hardware
 from lab.profile.bottleneck import Bottleneck, bottleneck
 from lab.profile.summary import Profile
-from lab.result import page, plots, profile, report, results, verdict
+from lab.result import page, plots, profile, provenance, report, results, verdict
 from lab.result.results import Clock, Key, Measured
 from lab.result.verdict import Group
 from lab.tree import build
 from lab.tree.source import Source
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
-from lab.util.paths import REPO, cache_dir
+from lab.util.paths import cache_dir
 from lab.util.process import output
 from lab.util.progress import duration
 
@@ -527,28 +523,12 @@ def _spread_over_all(run: RawRun) -> bool:
 
 def _meta(session: _Session) -> dict[str, Any]:
     """Collect what the cells were measured with."""
-    return {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    kernels = (session.kernels.stock, session.kernels.parallel)
+    return provenance.collect("cells", kernels, session.releases) | {
         "seconds": round(time.monotonic() - session.began, 1),
         "side_by_side": session.crew.size,
         "boots_from_cache": len(session.found),
-        "host": {
-            "cpus": len(os.sched_getaffinity(0)),
-            "machine": platform.machine(),
-            "kernel": platform.release(),
-        },
-        "kernels": {
-            kernel.flavour: {
-                "version": kernel.version,
-                "release": session.releases.get(kernel.flavour),
-                "identity": kernel.identity,
-                "config_sha256": hashlib.sha256(kernel.config.read_bytes()).hexdigest(),
-            }
-            for kernel in (session.kernels.stock, session.kernels.parallel)
-        },
         "fio": output([tool("fio", "fio"), "--version"]),
-        "commit": output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"]),
-        "changed_files": len(output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
         "dirty_settings": session.dirty_settings,
         "budget_s": session.budget_s,
         "notes": session.notes,

@@ -108,17 +108,26 @@ def compare(folders: list[Path], output: Path, console: Console | None = None) -
             compare with.
     """
     summary = _summary(folders)
-    grids = [_claims_grid(summary.comparisons), *_shape_grids(summary.comparisons), _bars_grid(summary.bars)]
-    grids = [grid for grid in grids if grid.rows]
     output.mkdir(parents=True, exist_ok=True)
     (output / "summary.json").write_text(summary.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    (output / "table.md").write_text("\n".join(_markdown(grid) for grid in grids), encoding="utf-8")
+    (output / "table.md").write_text(markdown(summary), encoding="utf-8")
     drawn = _draw(summary.comparisons, output)
     out = console or terminal()
-    for grid in grids:
+    for grid in _grids(summary):
         out.print(_terminal_table(grid))
     out.print(f"written to {output}: {', '.join(['table.md', 'summary.json', *drawn])}", markup=False)
     return summary
+
+
+def markdown(summary: Summary) -> str:
+    """Return all tables of a comparison as Markdown."""
+    return "\n".join(_markdown(grid) for grid in _grids(summary))
+
+
+def _grids(summary: Summary) -> list[_Grid]:
+    """Return the tables of a comparison that have a row."""
+    grids = [_claims_grid(summary.comparisons), *_shape_grids(summary.comparisons), _bars_grid(summary.bars)]
+    return [grid for grid in grids if grid.rows]
 
 
 def _claims(chosen: scenarios.Scenario) -> bool:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from lab.docs import measurements, pages
 from lab.util.paths import REPO
 
-PAGES = sorted([REPO / "README.md", *(REPO / "docs").rglob("*.md")])
-# Generated, or a table: as wide as it has to be.
-HANDWRITTEN = [page for page in PAGES if page.parent in (REPO, REPO / "docs")]
-WIDEST = 110
+HANDWRITTEN = pages.pages()
+PAGES = [*HANDWRITTEN, *sorted(measurements.MEASUREMENTS.rglob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -47,7 +46,15 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", HANDWRITTEN, ids=named)
 def test_no_line_of_prose_is_too_wide(page: Path) -> None:
-    assert [line for line in prose(page) if len(line) > WIDEST] == []
+    assert [line for line in prose(page) if len(line) > pages.WIDEST] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = REPO / "docs" / "README.md"
+    linked = {(index.parent / target).resolve() for target in LINK.findall(index.read_text())}
+    assert [
+        page for page in HANDWRITTEN if page.parent == index.parent and page not in linked | {index}
+    ] == []
 
 
 def test_every_command_is_in_the_docs() -> None:

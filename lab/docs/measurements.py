@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results that are kept in git, in measurements/<id>/: figures, what they were measured with, a table.
+
+``summary.json`` holds the figures, ``meta.json`` what they were measured with, ``table.md`` is made of both.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from lab.probes import clock, costs, waits
+from lab.proof import cuts, mutants
+from lab.result import published_table, report, throttle
+from lab.result.results import Cell
+from lab.tree import change
+from lab.util.errors import LabError, unknown_name
+from lab.util.paths import REPO
+
+MEASUREMENTS = REPO / "measurements"
+SUMMARY, META, TABLE = "summary.json", "meta.json", "table.md"
+PICTURES = (".png", ".svg")
+#: What is larger does not belong into git.
+MOST_BYTES = 200_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_CELLS = TypeAdapter(list[Cell])
+
+
+class Meta(BaseModel):
+    """What a result was measured with, as far as the docs ask.
+
+    Attributes:
+        view: name in :data:`VIEWS` of what makes its table; None for a result without one.
+        command: what measures it again.
+        date: when it was measured, ISO 8601.
+        change: identity of the change in its kernel (:func:`lab.tree.change.identity`); None if not known.
+        notes: remarks on the circumstances.
+        scenario: of a result of the bench, by its keys.
+    """
+
+    view: str | None = None
+    command: str
+    date: str
+    change: str | None = None
+    notes: list[str] = []
+    scenario: dict[str, Any] = {}
+
+    @property
+    def is_of_this_kernel(self) -> bool:
+        """Say whether it was measured with the change as it is now."""
+        return self.change == _present_change()
+
+
+@functools.cache
+def _present_change() -> str:
+    return change.identity()
+
+
+def _cells(data: bytes, meta: Meta) -> str:
+    return report.markdown(report.in_order(_CELLS.validate_json(data)), meta.notes)
+
+
+def _throttle(data: bytes, meta: Meta) -> str:
+    cells = _CELLS.validate_json(data)
+    return f"{throttle.means(cells)}\n\n{throttle.table(cells)}\n"
+
+
+def _published(data: bytes, meta: Meta) -> str:
+    return published_table.markdown(published_table.Summary.model_validate_json(data))
+
+
+def _costs(data: bytes, meta: Meta) -> str:
+    return costs.table(TypeAdapter(list[costs.Cost]).validate_json(data))
+
+
+def _clock(data: bytes, meta: Meta) -> str:
+    return clock.HEADING + clock.table(TypeAdapter(list[clock.Row]).validate_json(data))
+
+
+def _waits(data: bytes, meta: Meta) -> str:
+    return waits.table(TypeAdapter(list[waits.Column]).validate_json(data)) + "\n"
+
+
+def _cuts(data: bytes, meta: Meta) -> str:
+    return cuts.table(TypeAdapter(list[cuts.Outcome]).validate_json(data))
+
+
+def _mutants(data: bytes, meta: Meta) -> str:
+    return mutants.table(TypeAdapter(list[mutants.Outcome]).validate_json(data))
+
+
+#: What makes a table of a ``summary.json``.
+VIEWS: dict[str, Callable[[bytes, Meta], str]] = {
+    "cells": _cells,
+    "clock": _clock,
+    "costs": _costs,
+    "cuts": _cuts,
+    "mutants": _mutants,
+    "published": _published,
+    "throttle": _throttle,
+    "waits": _waits,
+}
+
+
+def names() -> list[str]:
+    """List the measurements that are kept."""
+    return sorted(path.parent.name for path in MEASUREMENTS.glob(f"*/{META}"))
+
+
+def meta(name: str) -> Meta:
+    """Return what a measurement was made with."""
+    return _read_meta(MEASUREMENTS / name)
+
+
+def _read_meta(folder: Path) -> Meta:
+    try:
+        return Meta.model_validate_json((folder / META).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise LabError(f"{folder} is no result that can be kept: {error}") from None
+
+
+def cells(name: str) -> list[Cell]:
+    """Return the cells of a measurement of the bench."""
+    return _CELLS.validate_json((MEASUREMENTS / name / SUMMARY).read_bytes())
+
+
+def table(name: str) -> str | None:
+    """Make the table of a measurement; None for one without."""
+    about = meta(name)
+    if about.view is None:
+        return None
+    if about.view not in VIEWS:
+        raise unknown_name("view", about.view, VIEWS)
+    return VIEWS[about.view]((MEASUREMENTS / name / SUMMARY).read_bytes(), about)
+
+
+def name_of(folder: Path) -> str:
+    """Return the name under which a result is kept unless it is given another."""
+    return str(_read_meta(folder).scenario.get("name", folder.name))
+
+
+def keep(folder: Path, name: str) -> Path:
+    """Keep a result in place of what was kept under this name, and make its table.
+
+    Args:
+        folder: the result.
+        name: short name, which the docs know it by.
+
+    Returns:
+        The folder in ``measurements/``.
+
+    Raises:
+        LabError: a bad name, no result, or one that is too large for git.
+    """
+    if not _NAME.fullmatch(name):
+        raise LabError(f"{name!r} names no measurement: expected small letters, digits and hyphens")
+    _read_meta(folder)
+    kept = [
+        path for path in sorted(folder.iterdir()) if path.name in (SUMMARY, META) or path.suffix in PICTURES
+    ]
+    for path in kept:
+        if path.stat().st_size > MOST_BYTES:
+            raise LabError(
+                f"{path.name} has {path.stat().st_size:,} bytes: expected at most {MOST_BYTES:,} in git"
+            )
+    home = MEASUREMENTS / name
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    for path in kept:
+        shutil.copy2(path, home)
+    write_table(name)
+    return home
+
+
+def write_table(name: str) -> None:
+    """Write the table of a measurement, where it has one."""
+    made = table(name)
+    if made is not None:
+        (MEASUREMENTS / name / TABLE).write_text(made, encoding="utf-8")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Pages of the docs, and the parts of them that are made of measurements.
+
+Such a part stands between two comments, ``<!-- made: WHAT -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+from lab.docs import measurements
+from lab.docs.measurements import MEASUREMENTS, TABLE
+from lab.experiment.published import Variant
+from lab.util.errors import LabError, unknown_name
+from lab.util.paths import REPO
+
+#: Of a line of prose.
+WIDEST = 110
+PART = re.compile(r"(<!-- made: (?P<what>[\w -]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+SOURCE = "source"
+TITLES = {"xfs": "XFS", "ext4": "ext4", "f2fs": "F2FS"}
+COLUMNS: tuple[tuple[Variant, int | None], ...] = (
+    *(("parallel", contexts) for contexts in (1, 2, 4, 8)),
+    ("bdis", None),
+    ("direct", None),
+)
+
+
+def pages() -> list[Path]:
+    """List the pages that people write."""
+    return [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
+
+
+def renewed(page: Path) -> str:
+    """Return the text of a page with all parts made again.
+
+    Raises:
+        LabError: a part of an unknown kind, or a page that shows measurements and not of which kernel.
+    """
+    text = page.read_text(encoding="utf-8")
+    if _cited(text) and f"<!-- made: {SOURCE} -->\n" not in text:
+        raise LabError(
+            f"{page.name} shows measurements and does not say of which kernel: "
+            f"add the lines <!-- made: {SOURCE} --> and <!-- end -->"
+        )
+    return PART.sub(lambda part: part[1] + _made(part["what"], text, page) + part[3], text)
+
+
+def _made(what: str, text: str, page: Path) -> str:
+    kind, *arguments = what.split()
+    if kind == SOURCE:
+        return source(_cited(text), page)
+    if kind not in PARTS:
+        raise unknown_name("part of a page", kind, [SOURCE, *PARTS])
+    return PARTS[kind](*arguments)
+
+
+def _cited(text: str) -> list[str]:
+    """List the measurements that a page shows, or links to, in order."""
+    linked = re.findall(rf"{MEASUREMENTS.name}/([a-z0-9-]+)/", PART.sub("", text))
+    shown = [part["what"].split()[1] for part in PART.finditer(text) if " " in part["what"]]
+    return list(dict.fromkeys([*shown, *linked]))
+
+
+def source(names: list[str], page: Path) -> str:
+    """Return the sentence that says of which kernel measurements are.
+
+    Args:
+        names: of the measurements.
+        page: where it will stand.
+    """
+    of_this = [name for name in names if measurements.meta(name).is_of_this_kernel]
+    earlier = [name for name in names if name not in of_this]
+    said = []
+    for kernel, which in (("on this kernel", of_this), ("on an earlier kernel", earlier)):
+        if which:
+            said.append(f"{kernel}: {', '.join(_link(name, page) for name in which)}")
+    sentence = f"Measured {'; '.join(said)}."
+    return textwrap.fill(sentence, WIDEST, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def _link(name: str, page: Path) -> str:
+    where = os.path.relpath(MEASUREMENTS / name / measurements.META, page.parent)
+    return f"[{name}]({where})"
+
+
+def table(name: str) -> str:
+    """Return the table of a measurement, without what stands around it."""
+    lines = (MEASUREMENTS / name / TABLE).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if line.startswith("|")) + "\n"
+
+
+def multiples(name: str) -> str:
+    """Return the table of what contexts and bounds come to, as multiples of stock."""
+    lines = [
+        "| filesystem | dirty limit | stock, MiB/s | 1 context | 2 | 4 | 8 contexts | separate BDIs (bound) "
+        "| direct I/O (bound) |",
+        "|---|---|" + "---:|" * (len(COLUMNS) + 1),
+    ]
+    every = measurements.cells(name)
+    rates = {
+        (cell.fs, cell.dirty_limit_mib, cell.variant, cell.contexts): cell.mib_s.median for cell in every
+    }
+    for stock in every:
+        if stock.variant == "stock":
+            base = stock.mib_s.median
+            shown = [
+                rates[stock.fs, None if variant == "direct" else stock.dirty_limit_mib, variant, contexts]
+                / base
+                for variant, contexts in COLUMNS
+            ]
+            told = " | ".join(f"{ratio:.2f} x" for ratio in shown)
+            lines.append(f"| {TITLES[stock.fs]} | {stock.dirty_limit_mib} MiB | {base:.0f} | {told} |")
+    return "\n".join(lines) + "\n"
+
+
+def scaling(name: str) -> str:
+    """Return the table of stock and as many contexts as CPUs, over CPUs."""
+    rates = _over_cpus(name)
+    counts = sorted({cpus for _, _, cpus in rates})
+    heads = [f"{cpus} CPUs" if cpus == counts[0] else str(cpus) for cpus in counts]
+    lines = [f"| fs | dirty limit | {' | '.join(heads)} |", "|---|---|" + "---|" * len(counts)]
+    for fs, limit in dict.fromkeys((fs, limit) for fs, limit, _ in rates):
+        shown = [rates[fs, limit, cpus] for cpus in counts]
+        told = [f"{stock:.0f} / {ours:.0f} ({ours / stock:.2f} x)" for stock, ours in shown]
+        lines.append(f"| {TITLES[fs]} | {limit} MiB | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _over_cpus(name: str) -> dict[tuple[str, int | None, int], tuple[float, float]]:
+    """Return stock's rate and ours by filesystem, dirty limit and CPUs, on the first device, in MiB/s."""
+    every = measurements.cells(name)
+    stock: dict[tuple[str, int | None, int], float] = {}
+    ours: dict[tuple[str, int | None, int], float] = {}
+    for cell in every:
+        if cell.device == every[0].device:
+            place = (cell.fs, cell.dirty_limit_mib, cell.cpus)
+            if cell.variant == "stock":
+                stock[place] = cell.mib_s.median
+            elif cell.variant == "parallel" and cell.contexts == cell.cpus:
+                ours[place] = cell.mib_s.median
+    return {place: (rate, ours[place]) for place, rate in stock.items() if place in ours}
+
+
+def gains(name: str, limit_mib: int) -> dict[int, str]:
+    """Return from what to what as many contexts as CPUs gain, as multiples of stock, by CPUs.
+
+    Args:
+        name: of a measurement with several numbers of CPUs.
+        limit_mib: dirty limit.
+    """
+    ratios: dict[int, list[float]] = {}
+    for (_, limit, cpus), (stock, ours) in _over_cpus(name).items():
+        if limit == limit_mib:
+            ratios.setdefault(cpus, []).append(ours / stock)
+    return {cpus: f"{min(of):.1f} to {max(of):.1f} times" for cpus, of in ratios.items()}
+
+
+PARTS: dict[str, Callable[..., str]] = {"table": table, "multiples": multiples, "scaling": scaling}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results that are kept, and the parts of pages that are made of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.docs import measurements, pages
+from lab.result import results
+from lab.tree import change
+from lab.util.errors import LabError
+from tests import madeup, samples
+
+PART = "<!-- made: {} -->\nout of date\n<!-- end -->\n"
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep a result of this kernel and one of an earlier one; return the folder of pages."""
+    monkeypatch.setattr(measurements, "MEASUREMENTS", tmp_path / "measurements")
+    monkeypatch.setattr(pages, "MEASUREMENTS", tmp_path / "measurements")
+    for name, of in (("present", change.identity()), ("past", None)):
+        folder = tmp_path / "results" / name
+        folder.mkdir(parents=True)
+        about = {"view": "cells", "command": "./pwb bench", "date": "2026-11-25", "change": of}
+        results.write(folder, results.cells("s", samples.result()), about)
+        measurements.keep(folder, name)
+    (tmp_path / "docs").mkdir()
+    return tmp_path / "docs"
+
+
+def page(folder: Path, text: str) -> Path:
+    path = folder / "page.md"
+    path.write_text(text)
+    return path
+
+
+def test_page_says_of_which_kernel_its_figures_are(kept: Path) -> None:
+    links = "[a](../measurements/present/table.md) [b](../measurements/past/table.md)\n"
+    text = pages.renewed(page(kept, links + PART.format("source")))
+    sentence = (
+        "Measured on this kernel: [present](../measurements/present/meta.json); "
+        "on an earlier kernel: [past](../measurements/past/meta.json)."
+    )
+    assert sentence in " ".join(text.split())
+    assert "out of date" not in text
+
+
+def test_page_that_does_not_say_it_is_an_error(kept: Path) -> None:
+    with pytest.raises(LabError, match="does not say of which kernel"):
+        pages.renewed(page(kept, "[a](../measurements/past/table.md)\n"))
+
+
+def test_table_of_a_page_is_that_of_the_measurement(kept: Path) -> None:
+    text = pages.renewed(page(kept, PART.format("table past") + PART.format("source")))
+    assert "| xfs | 128 MiB | 2 contexts | 210 |" in text
+    assert "[past]" in text
+
+
+def test_unknown_part_is_an_error(kept: Path) -> None:
+    with pytest.raises(LabError, match="unknown part of a page 'chart'"):
+        pages.renewed(page(kept, PART.format("chart past") + PART.format("source")))
+
+
+def test_what_is_too_large_for_git_is_not_kept(kept: Path) -> None:
+    folder = kept.parent / "results" / "past"
+    (folder / "plot.png").write_bytes(bytes(measurements.MOST_BYTES + 1))
+    with pytest.raises(LabError, match=r"plot\.png has 200,001 bytes"):
+        measurements.keep(folder, "past")
+    assert measurements.names() == ["past", "present"]
+
+
+def test_bad_name_and_no_result_are_errors(kept: Path) -> None:
+    with pytest.raises(LabError, match="names no measurement"):
+        measurements.keep(kept.parent / "results" / "past", "../past")
+    with pytest.raises(LabError, match="is no result that can be kept"):
+        measurements.keep(kept, "docs")
+
+
+def test_result_is_kept_by_the_name_of_its_scenario(kept: Path) -> None:
+    folder = kept.parent / "results" / "past"
+    assert measurements.name_of(folder) == "past"
+    about = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(about | {"scenario": {"name": "t2"}}))
+    assert measurements.name_of(folder) == "t2"
+
+
+def test_change_is_what_is_in_a_measured_kernel(tmp_path: Path) -> None:
+    madeup.clone(tmp_path)
+    (tmp_path / "config").mkdir()
+    for name in ("common", "uml", "smp", "contexts", "bench"):
+        (tmp_path / "config" / f"{name}.config").write_text("CONFIG_A=y\n")
+    before = change.identity(tmp_path)
+    madeup.write_files(
+        tmp_path, {"kernel/mm/tests/kunit.c": "int test;\n", "config/debug.config": "CONFIG_B=y\n"}
+    )
+    assert change.identity(tmp_path) == before
+    madeup.write_files(tmp_path, {"kernel/mm/ctx.c": "int other;\n"})
+    assert change.identity(tmp_path) != before

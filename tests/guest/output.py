@@ -14,6 +14,14 @@ cpus = 2
 UML_CPUS = 2
 
 
+def kept_kib() -> int:
+    """Return how much of a counter the CPUs keep to themselves before they add it to the count, in KiB.
+
+    That is WB_STAT_BATCH pages each.
+    """
+    return cpus * 8 * cpus.bit_length() * 4
+
+
 def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     """Return what a command prints in a guest; a failing one fails the test.
 

@@ -256,8 +256,7 @@ def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
         int, run(debug_kernel, script, fs="ext4", contexts=4, affinity="ino").split()
     )
     assert dirty_inodes >= 12
-    # Each CPU keeps up to WB_STAT_BATCH pages of a context to itself before it adds them to the count.
-    kept_kib = output.cpus * 8 * output.cpus.bit_length() * 4
+    kept_kib = output.kept_kib()
     assert 12 * 2048 - 4 * kept_kib <= dirty_kib <= 1.1 * 12 * 2048
     assert clean_kib <= kept_kib
 

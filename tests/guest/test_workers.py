@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from lab.tree.build import Kernel
+from tests.guest import output
 from tests.guest.test_contexts import run
 
 pytestmark = pytest.mark.guest
@@ -152,8 +153,7 @@ def test_what_is_written_counts_once(debug_kernel: Kernel) -> None:
         echo $(($(written) - before))
     """
     kib = int(run(debug_kernel, script, fs="ext4", contexts=1, workers=WORKERS))
-    # Each of two CPUs may keep up to 16 pages of a counter to itself (WB_STAT_BATCH).
-    assert (64 << 10) - 2 * 16 * 4 <= kib <= 66 << 10
+    assert (64 << 10) - output.kept_kib() <= kib <= 66 << 10
 
 
 def test_surplus_workers_end(debug_kernel: Kernel) -> None:

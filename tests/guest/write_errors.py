@@ -95,6 +95,8 @@ def refused(file: File, fd: int) -> list[int]:
 
 def try_filesystem(fs: str, contexts: int, case: str, log: Log) -> None:
     """Overwrite files that have bad blocks, and print what everybody was told of the case."""
+    # Or what is not bad fails with its neighbour on the device, of another file.
+    Path("/sys/block", NAME, "queue/nomerges").write_text("2")
     subprocess.run([*MAKE[fs], NODE], check=True)
     if contexts:
         settings(contexts)

@@ -29,14 +29,15 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
         kernel: what to boot.
         command: a shell script, or a program and its arguments.
         settings: those of lab.machine.guest.run(); if nothing else is said the guest has as many CPUs as the
-            test run was asked for, and ten minutes, for an emulated one with all checks boots slowly on a
-            busy host; and its devices have a context for each CPU from the start, so that several flushers
-            are at work in every test.
+            test run was asked for, and ten minutes, but half an hour if it is emulated, for with all checks
+            such a one is slow on a busy host; and its devices have a context for each CPU from the start, so
+            that several flushers are at work in every test.
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command
     number = min(cpus, UML_CPUS) if kernel.machine == "uml" else cpus
-    options = {"machine": kernel.machine, "clock": "host", "cpus": number, "timeout_s": 600, **settings}
+    options = {"machine": kernel.machine, "clock": "host", "cpus": number, **settings}
+    options.setdefault("timeout_s", 600 if kernel.machine == "uml" else 1800)
     if kernel.flavour != "stock":
         options.setdefault("kernel_arguments", [f"nwritebacks={options['cpus']}"])
     result = guest.run(kernel.path, program, stream=output, **options)

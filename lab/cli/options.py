@@ -26,12 +26,6 @@ def output_folder(default: str, what: str) -> Callable[[Callable[..., Any]], Cal
     return click.option("--output", default=default, show_default=True, type=kind, help=what)
 
 
-def picture(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option that names the picture to write."""
-    kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option("--output", default=default, show_default=True, type=kind, help="Picture to write")
-
-
 def source_options(command: _F) -> _F:
     """Add the options that name the kernel source."""
     series = click.option(

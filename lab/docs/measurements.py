@@ -7,27 +7,47 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lab.probes import clock, costs, waits
+from lab.probes.ag.probe import AgCosts, AgExtents
+from lab.probes.amplification.probe import Amplification
+from lab.probes.changes.probe import Changes
+from lab.probes.clock import probe as clock
+from lab.probes.costs.probe import Costs
+from lab.probes.isolation.probe import Isolation
+from lab.probes.pauses.probe import Pauses
+from lab.probes.probe import Probe
+from lab.probes.waits.probe import Waits
 from lab.proof import cuts, mutants
 from lab.result import published_table, report, throttle
+from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
 from lab.tree import change
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
 MEASUREMENTS = REPO / "measurements"
-SUMMARY, META, TABLE = "summary.json", "meta.json", "table.md"
 PICTURES = (".png", ".svg")
 #: What is larger does not belong into git.
 MOST_BYTES = 200_000
+PROBES: tuple[type[Probe[Any]], ...] = (
+    AgCosts,
+    AgExtents,
+    Amplification,
+    Changes,
+    Costs,
+    Isolation,
+    Pauses,
+    Waits,
+)
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CELLS = TypeAdapter(list[Cell])
 
@@ -57,6 +77,9 @@ class Meta(BaseModel):
         return self.change == _present_change()
 
 
+View = Callable[[bytes, Meta], str]
+
+
 @functools.cache
 def _present_change() -> str:
     return change.identity()
@@ -75,16 +98,8 @@ def _published(data: bytes, meta: Meta) -> str:
     return published_table.markdown(published_table.Summary.model_validate_json(data))
 
 
-def _costs(data: bytes, meta: Meta) -> str:
-    return costs.table(TypeAdapter(list[costs.Cost]).validate_json(data))
-
-
 def _clock(data: bytes, meta: Meta) -> str:
     return clock.HEADING + clock.table(TypeAdapter(list[clock.Row]).validate_json(data))
-
-
-def _waits(data: bytes, meta: Meta) -> str:
-    return waits.table(TypeAdapter(list[waits.Column]).validate_json(data)) + "\n"
 
 
 def _cuts(data: bytes, meta: Meta) -> str:
@@ -95,16 +110,19 @@ def _mutants(data: bytes, meta: Meta) -> str:
     return mutants.table(TypeAdapter(list[mutants.Outcome]).validate_json(data))
 
 
+def _probe(probe: type[Probe[Any]]) -> View:
+    return lambda data, meta: probe.table(pd.DataFrame(json.loads(data)))
+
+
 #: What makes a table of a ``summary.json``.
-VIEWS: dict[str, Callable[[bytes, Meta], str]] = {
+VIEWS: dict[str, View] = {
     "cells": _cells,
     "clock": _clock,
-    "costs": _costs,
     "cuts": _cuts,
     "mutants": _mutants,
     "published": _published,
     "throttle": _throttle,
-    "waits": _waits,
+    **{probe.name: _probe(probe) for probe in PROBES},
 }
 
 

@@ -16,6 +16,7 @@ from lab.experiment.measure import Spread
 from lab.experiment.published import AgMode
 from lab.result import bottleneck_table, verdict
 from lab.result.results import Cell
+from lab.util import markdown as tables
 
 AG_MODES = get_args(AgMode)
 # Wide enough for the table where there is no terminal to ask.
@@ -237,10 +238,7 @@ def markdown(cells: list[Cell], notes: list[str]) -> str:
     for rig, shown in rigs(cells).items():
         runs = max(cell.runs for cell in shown)
         lines += [f"Device `{rig.device}`{rig.cpus_said}, MiB/s at the device, median of {runs}:", ""]
-        lines.append(f"| {' | '.join(COLUMNS)} |")
-        lines.append(f"|{'---|' * LEFT_COLUMNS}{'---:|' * (len(COLUMNS) - LEFT_COLUMNS)}")
-        lines += [f"| {' | '.join(row(cell))} |" for cell in shown]
-        lines.append("")
+        lines += [tables.table(COLUMNS, [row(cell) for cell in shown], LEFT_COLUMNS)]
         limits = bottleneck_table.markdown(shown)
         lines += ["What limits each, by its profile:", "", *limits, ""] if limits else []
     lines += [f"- {said}" for said in remarks(cells, notes)]

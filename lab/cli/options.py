@@ -12,7 +12,7 @@ import click
 from lab.util.errors import LabError, unknown_name
 
 if TYPE_CHECKING:
-    from lab.experiment.published import Contexts
+    from lab.experiment.axes import Contexts
     from lab.result.results import Cell
     from lab.tree.build import Kernel
     from lab.tree.source import Source

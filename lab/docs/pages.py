@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.docs import measurements
 from lab.docs.measurements import MEASUREMENTS
-from lab.experiment.published import Variant
+from lab.experiment.axes import Variant
 from lab.result.provenance import META, TABLE
 from lab.util import markdown
 from lab.util.errors import LabError, unknown_name

@@ -19,10 +19,10 @@ from rich.markup import escape
 
 from lab.experiment import cells, cluster, fiojob, schedule
 from lab.experiment import scenario as scenarios
+from lab.experiment.axes import Contexts
 from lab.experiment.cells import Kernels, Runner, Task, tool
 from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.measure import Raw, RawRun, figures
-from lab.experiment.published import Contexts
 from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.schedule import Boot, Step
 from lab.experiment.search import Search, first_answer_first

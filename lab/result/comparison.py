@@ -9,8 +9,9 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from lab.experiment.axes import AXES, Affinity, Layout, axes_of
 from lab.experiment.measure import Spread, significant
-from lab.experiment.published import Affinity, Bar, Kind, Layout, Pick, Published
+from lab.experiment.published import Bar, Kind, Pick, Published
 from lab.experiment.scenario import Scenario
 from lab.experiment.setting import Setting
 from lab.result.results import Cell
@@ -139,14 +140,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
     contexts: int | Literal["best", "worst"] = "worst" if row.kind == "extents" else "best"
     if len(row.contexts) == 1:
         contexts = row.contexts[0]
-    wanted = Pick(
-        contexts=contexts,
-        affinity=row.affinity,
-        ag_mode=row.ag_mode,
-        layout=row.layout,
-        placement=row.placement,
-    )
-    new = _pick(place, row.kind, wanted)
+    new = _pick(place, row.kind, Pick(contexts=contexts, **row.choice))
     published = _published_gain(row)
     measured = _measured_gain(row.kind, base, new)
     return Comparison(
@@ -214,7 +208,8 @@ def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
     parallel = [
         cell
         for cell in place.cells
-        if cell.variant == "parallel" and cell.ag_mode == row.ag_mode and cell.placement == row.placement
+        if cell.variant == "parallel"
+        and all(cell.choice[name] == row.choice[name] for name, _ in axes_of("kernel"))
     ]
     # One context has nothing to choose: its cell belongs to every affinity.
     affinities = {cell.affinity: None for cell in parallel if cell.contexts != 1} or {None: None}
@@ -283,12 +278,12 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
         (value.median, cell)
         for cell in place.cells
         if cell.variant == pick.variant
-        and cell.layout == pick.layout
         and _has_contexts(cell, pick)
-        and (cell.affinity == pick.affinity or cell.contexts == 1)
-        and (cell.workers == pick.workers or cell.variant == "stock")
-        and (cell.ag_mode == pick.ag_mode or cell.variant == "stock")
-        and (cell.placement == pick.placement or cell.variant == "stock")
+        and all(
+            cell.choice[name] == pick.choice[name]
+            for name, axis in AXES.items()
+            if axis.applies(cell.variant, cell.contexts)
+        )
         and (value := figure(cell, kind)) is not None
     ]
     if not found:

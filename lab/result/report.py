@@ -6,19 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from lab.experiment.axes import axes_of
 from lab.experiment.measure import Spread
-from lab.experiment.published import AgMode
 from lab.result import bottleneck_table, verdict
 from lab.result.results import Cell
 from lab.util import markdown as tables
 
-AG_MODES = get_args(AgMode)
 # Wide enough for the table where there is no terminal to ask.
 PLAIN_WIDTH = 140
 WIDEST = 1000
@@ -71,15 +70,17 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
             filesystems.index(cell.fs),
             cell.dirty_limit_mib is None,
             cell.dirty_limit_mib or 0,
-            cell.layout,
+            _ranks(cell, "files"),
             rank[cell.variant],
-            cell.affinity or "",
+            _ranks(cell, "contexts"),
             cell.contexts or 0,
-            cell.workers or 0,
-            AG_MODES.index(cell.ag_mode) if cell.ag_mode else 0,
-            cell.placement or "",
+            _ranks(cell, "kernel"),
         ),
     )
+
+
+def _ranks(cell: Cell, kind: str) -> list[Any]:
+    return [axis.rank(cell.choice[name]) for name, axis in axes_of(kind)]
 
 
 def row(cell: Cell) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel
 
+from lab.experiment.axes import Variant
 from lab.experiment.measure import Figures, Rates, Raw, Spread, rate_spread, ratio, significant, spread
-from lab.experiment.published import Variant
 from lab.experiment.scenario import Machine
 from lab.experiment.setting import Setting
 from lab.profile.bottleneck import Bottleneck

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from lab.experiment.axes import axes_of
 from lab.experiment.measure import Spread
 from lab.result.interval import CONFIDENCE, Interval, ratio_interval
 from lab.result.results import Cell
@@ -171,9 +172,7 @@ def is_null(cell: Cell) -> bool:
     return (
         cell.variant == "parallel"
         and cell.contexts == 1
-        and cell.workers in (None, 1)
-        and cell.ag_mode in (None, "off")
-        and cell.placement in (None, "base")
+        and all(cell.choice[name] in axis.usual for name, axis in axes_of("kernel"))
     )
 
 

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from pydantic import BaseModel
 
+from lab.experiment.axes import Affinity
 from lab.experiment.figure import Figure
-from lab.experiment.published import Affinity
 from lab.probes.probe import Boot, Probe, Row
 from lab.util import markdown
 from lab.util.errors import LabError, unknown_name

@@ -91,7 +91,7 @@ def _cells(data: bytes, meta: Meta) -> str:
 
 def _throttle(data: bytes, meta: Meta) -> str:
     cells = _CELLS.validate_json(data)
-    return f"{throttle.means(cells)}\n\n{throttle.table(cells)}\n"
+    return f"{throttle.means(cells)}\n{throttle.table(cells)}"
 
 
 def _published(data: bytes, meta: Meta) -> str:

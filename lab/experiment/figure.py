@@ -18,7 +18,7 @@ class Figure:
     Attributes:
         name: in words, as in a sentence.
         unit: of its values; empty for a count or a ratio.
-        heading: of its column; empty: the name and the unit.
+        heading: of its column in the table of a bench, which shows those that have one.
         form: how a value is shown, as for :func:`format`.
         better: whether more or less of it is better; None: neither.
         is_cost: whether a verdict on throughput is held against it.

@@ -10,14 +10,20 @@ from typing import Literal
 from pydantic import BaseModel
 
 from lab.experiment.axes import AXES, Affinity, Layout, axes_of
-from lab.experiment.measure import Spread, significant
+from lab.experiment.measure import FIGURES, Spread, significant
 from lab.experiment.published import Bar, Kind, Pick, Published
 from lab.experiment.scenario import Scenario
 from lab.experiment.setting import Setting
 from lab.result.results import Cell
 from lab.result.verdict import ASSUMED_NULL
 
-UNITS = {"throughput": "MiB/s", "seconds": "s", "latency": "us", "extents": "extents"}
+#: The figure that each kind of claim is about.
+ABOUT: dict[Kind, str] = {
+    "throughput": "mib_s",
+    "seconds": "seconds",
+    "latency": "latency_mean_us",
+    "extents": "extents",
+}
 
 
 class Gain(BaseModel):
@@ -110,12 +116,8 @@ def clear(chosen: Scenario, cells: Sequence[Cell]) -> list[Cleared]:
 
 def figure(cell: Cell, kind: Kind) -> Spread | None:
     """Return the figure of a cell that a kind of claim is about."""
-    return {
-        "throughput": cell.mib_s,
-        "seconds": cell.seconds,
-        "latency": cell.latency_mean_us,
-        "extents": cell.extents,
-    }[kind]
+    found: Spread | None = getattr(cell, ABOUT[kind])
+    return found
 
 
 def gain(kind: Kind, base: float, new: float) -> float | None:
@@ -123,7 +125,8 @@ def gain(kind: Kind, base: float, new: float) -> float | None:
 
     Seconds and latencies are turned around, so that above 1 is a gain. None for a base or figure of 0.
     """
-    above, below = (base, new) if kind in ("seconds", "latency") else (new, base)
+    is_turned = FIGURES[ABOUT[kind]].better == "less" and kind != "extents"
+    above, below = (base, new) if is_turned else (new, base)
     return significant(above / below) if below else None
 
 
@@ -153,7 +156,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
         kind=row.kind,
         unit=row.unit,
         published=published,
-        measured_unit=UNITS[row.kind],
+        measured_unit=FIGURES[ABOUT[row.kind]].unit or row.kind,
         measured=measured,
         verdict=_verdict(row.kind, published.ratio, measured),
         curves=_curves(row, place, base),

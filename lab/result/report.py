@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.experiment.axes import axes_of
-from lab.experiment.measure import Spread
+from lab.experiment.measure import FIGURES, Spread
 from lab.result import bottleneck_table, verdict
 from lab.result.results import Cell
 from lab.util import markdown as tables
@@ -21,21 +21,18 @@ from lab.util import markdown as tables
 # Wide enough for the table where there is no terminal to ask.
 PLAIN_WIDTH = 140
 WIDEST = 1000
+#: The figures of the table, beside throughput.
+SHOWN = {name: one for name, one in FIGURES.items() if one.heading and name != "mib_s"}
 COLUMNS = (
     "fs",
     "dirty limit",
     "setting",
-    "MiB/s",
+    FIGURES["mib_s"].column,
     "min..max",
     "x stock",
     "x BDIs",
     "x direct",
-    "mean µs",
-    "p99 µs",
-    "CPU s/GiB",
-    "CPUs busy",
-    "sync s",
-    "extents",
+    *(one.column for one in SHOWN.values()),
 )
 LEFT_COLUMNS = 3
 # Left out in this order where the terminal is too narrow; table.md has them all.
@@ -89,17 +86,12 @@ def row(cell: Cell) -> list[str]:
         cell.fs,
         f"{cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else "-",
         cell.label + _found(cell) + _mark(cell),
-        f"{cell.mib_s.median:.0f}",
+        FIGURES["mib_s"].text(cell.mib_s.median),
         f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
         _ratio(cell.ratio_to_stock),
         _ratio(cell.ratio_to_bdis),
         _ratio(cell.ratio_to_direct),
-        _median(cell.latency_mean_us, ".0f"),
-        _median(cell.latency_p99_us, ".0f"),
-        _median(cell.flusher_cpu_s_per_gib, ".2f"),
-        _median(cell.cpu_busy, ".0%"),
-        _median(cell.sync_s, ".2f"),
-        _median(cell.extents, ".0f"),
+        *(one.text(_median(cell, name)) for name, one in SHOWN.items()),
     ]
 
 
@@ -282,5 +274,6 @@ def _ratio(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _median(value: Spread | None, form: str) -> str:
-    return "-" if value is None else format(value.median, form)
+def _median(cell: Cell, name: str) -> float | None:
+    found: Spread | None = getattr(cell, name)
+    return found.median if found else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lab.experiment.axes import axes_of
-from lab.experiment.measure import Spread
+from lab.experiment.measure import FIGURES, Spread
 from lab.result.interval import CONFIDENCE, Interval, ratio_interval
 from lab.result.results import Cell
 
@@ -22,14 +22,8 @@ from lab.result.results import Cell
 ASSUMED_NULL = 0.05
 #: What lies within this of stock, its interval included, is as good as stock.
 AS_STOCK = 0.03
-#: A figure of a cell that a verdict is held against, and what to call it.
-COSTS = (
-    ("latency_mean_us", "mean latency"),
-    ("latency_p99_us", "p99 latency"),
-    ("flusher_cpu_s_per_gib", "flushers' CPU time per GiB"),
-    ("extents", "extents"),
-    ("sync_s", "final sync"),
-)
+#: Figures that a verdict is held against, and what to call them.
+COSTS = {name: one.name for name, one in FIGURES.items() if one.is_cost}
 #: From so many busy CPUs on nothing is left for more flushers.
 ALL_BUSY = 0.95
 #: A bound that is no further from stock than this leaves nothing to be gained.
@@ -120,7 +114,7 @@ class Verdict:
     def costs(self) -> list[str]:
         """Say what else differs from stock; with several rounds, between what it lies."""
         said = []
-        for field, name in COSTS:
+        for field, name in COSTS.items():
             ours: Spread | None = getattr(self.cell, field)
             base: Spread | None = getattr(self.stock, field) if self.stock else None
             if not ours or not base or min(base.min, base.median) <= 0:

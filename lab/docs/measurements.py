@@ -31,6 +31,7 @@ from lab.result import published_table, report, throttle
 from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
 from lab.tree import change
+from lab.tree.source import SERIES
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
@@ -52,6 +53,12 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CELLS = TypeAdapter(list[Cell])
 
 
+class Booted(BaseModel):
+    """A kernel: the version of the source that it was built from."""
+
+    version: str
+
+
 class Meta(BaseModel):
     """What a result was measured with, as far as the docs ask.
 
@@ -60,6 +67,7 @@ class Meta(BaseModel):
         command: what measures it again.
         date: when it was measured, ISO 8601.
         change: identity of the change in its kernel (:func:`lab.tree.change.identity`); None if not known.
+        kernels: those that were booted, by their flavours; none if not known.
         notes: remarks on the circumstances.
         scenario: of a result of the bench, by its keys.
     """
@@ -68,13 +76,15 @@ class Meta(BaseModel):
     command: str
     date: str
     change: str | None = None
+    kernels: dict[str, Booted] = {}
     notes: list[str] = []
     scenario: dict[str, Any] = {}
 
     @property
     def is_of_this_kernel(self) -> bool:
-        """Say whether it was measured with the change as it is now."""
-        return self.change == _present_change()
+        """Say whether it was measured with the change as it is now, on the series that it is for."""
+        is_of_series = all(kernel.version.startswith(f"{SERIES}.") for kernel in self.kernels.values())
+        return self.change == _present_change() and is_of_series
 
 
 View = Callable[[bytes, Meta], str]

@@ -524,7 +524,7 @@ def _spread_over_all(run: RawRun) -> bool:
 def _meta(session: _Session) -> dict[str, Any]:
     """Collect what the cells were measured with."""
     kernels = (session.kernels.stock, session.kernels.parallel)
-    return provenance.collect("cells", kernels, session.releases) | {
+    return provenance.collect(session.chosen.view, kernels, session.releases) | {
         "seconds": round(time.monotonic() - session.began, 1),
         "side_by_side": session.crew.size,
         "boots_from_cache": len(session.found),

@@ -172,6 +172,7 @@ class Scenario(Strict):
     at the counters. ``mkfs`` has further arguments of a filesystem's mkfs, in which ``{cpus}`` stands
     for the guest's CPUs to each of its devices, at least 2. ``prepare`` is a shell script that runs in the
     filesystem before every fio run; what it leaves running in the background gets a SIGTERM after that run.
+    ``view`` is what makes the table of a result that is kept (lab/docs/measurements.py).
     ``published`` and ``bars`` are what ``pwb compare`` puts beside the result.
     ``timeout_s`` is for one boot, in seconds of the host.
     """
@@ -201,6 +202,7 @@ class Scenario(Strict):
     job: Job
     timeout_s: float = Field(default=300, gt=0)
     full: Full = Full()
+    view: Literal["cells", "throttle"] = "cells"
     published: list[Published] = Field(default_factory=list)
     bars: list[Bar] = Field(default_factory=list)
 

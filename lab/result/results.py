@@ -192,8 +192,8 @@ def publish(folder: Path) -> Path:
 
 def write(folder: Path, found: list[Cell], meta: dict[str, Any]) -> None:
     """Write ``summary.json``, the list of cells, and ``meta.json``, what they were measured with."""
-    dumped = [cell.model_dump(mode="json") for cell in found]
-    (folder / "summary.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
+    lines = ",\n".join(cell.model_dump_json() for cell in found)
+    (folder / "summary.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     (folder / "meta.json").write_text(json.dumps(meta, indent=1, default=str) + "\n", encoding="utf-8")
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from lab.machine import host
 from lab.probes import runner
 from lab.probes.ag.probe import AgCosts, AgExtents
 from lab.probes.changes.probe import Changes
@@ -38,8 +37,6 @@ LONG: list[Probe[Any]] = [
 def test_probe_has_a_table(probe: Probe[Any], kernel_source: Source, tmp_path: Path) -> None:
     # Each script once, on the last setting that it is run with.
     boots = {boot.script: boot for boot in probe.boots()}
-    for boot in boots.values():
-        host.check(host.Need(guest_mem_bytes=boot.options.get("mem_mib", 0) << 20))
     rows = []
     for boot in boots.values():
         kernel: Kernel = build(boot.kernel, kernel_source, probe.machine)

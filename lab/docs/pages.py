@@ -15,6 +15,7 @@ from pathlib import Path
 from lab.docs import measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.axes import Variant
+from lab.result import throttle
 from lab.result.provenance import META, TABLE
 from lab.util import markdown
 from lab.util.errors import LabError, unknown_name
@@ -99,6 +100,11 @@ def table(name: str) -> str:
     return "\n".join(line for line in lines if line.startswith("|")) + "\n"
 
 
+def means(name: str) -> str:
+    """Return the means over filesystems of what the throttle is asked for."""
+    return throttle.means(measurements.cells(name))
+
+
 def multiples(name: str) -> str:
     """Return the table of what contexts and bounds come to, as multiples of stock."""
     every = measurements.cells(name)
@@ -162,4 +168,9 @@ def gains(name: str, limit_mib: int) -> dict[int, str]:
     return {cpus: f"{min(of):.1f} to {max(of):.1f} times" for cpus, of in ratios.items()}
 
 
-PARTS: dict[str, Callable[..., str]] = {"table": table, "multiples": multiples, "scaling": scaling}
+PARTS: dict[str, Callable[[str], str]] = {
+    "table": table,
+    "means": means,
+    "multiples": multiples,
+    "scaling": scaling,
+}

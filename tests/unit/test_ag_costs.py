@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from lab.probes.ag import costs, probe
@@ -37,3 +38,11 @@ def test_filesystem_without_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PWB_DEV", "/dev/no-such-device")
     with pytest.raises(SystemExit, match=r"no-such-device/writeback is missing: expected XFS"):
         costs.main(1)
+
+
+def test_table_compares_each_mode_with_off_in_the_same_rounds() -> None:
+    ours = probe.AgCosts("uml", 2, 2)
+    turns = probe.Turns({"fsync": {"off": [(1.0, 2.0), (2.0, 4.0)], "rotor": [(0.5, 2.0), (1.0, 4.0)]}})
+    runs = pd.DataFrame(ours.rows(ours.boots()[0], turns))
+    assert runs["seconds"].tolist() == [1.0, 2.0, 0.5, 1.0]
+    assert ours.table(runs).splitlines()[2:] == ["| fsync | `rotor` | 0.500 ± 0.000 | 1.000 ± 0.000 |"]

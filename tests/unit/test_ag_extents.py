@@ -7,9 +7,10 @@ import ctypes
 import errno
 from collections.abc import MutableSequence
 
+import pandas as pd
 import pytest
 
-from lab.probes.ag import extents
+from lab.probes.ag import extents, probe
 
 
 def test_writeback_has_begun_with_one_page_in_twenty() -> None:
@@ -41,3 +42,12 @@ def test_page_is_dirty_until_it_is_written(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(OSError, match="cachestat") as caught:
         extents.cache(-1)
     assert caught.value.errno == errno.EBADF
+
+
+def test_table_has_the_means_of_each_mode() -> None:
+    ours = probe.AgExtents("uml", 2, 2)
+    files = probe.Files({"off": [(100, 10), (200, 30)], "rotor": [(100, 20), (300, 20)]})
+    runs = pd.DataFrame(ours.rows(ours.boots()[0], files))
+    first, second = ours.table(runs).splitlines()[2:]
+    assert first == "| `off` | 20 | 10 | 150 | 1.00 |"
+    assert second.startswith("| `rotor` | 20 | 0 | 200 |")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lab.experiment.axes import Variant
 from lab.experiment.measure import Figures, Raw, RawRun, Sample
-from lab.experiment.published import Variant
 from lab.experiment.scenario import Scenario
 from lab.result.results import Key, Measured
 

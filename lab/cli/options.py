@@ -12,7 +12,7 @@ import click
 from lab.util.errors import LabError, unknown_name
 
 if TYPE_CHECKING:
-    from lab.experiment.published import Contexts
+    from lab.experiment.axes import Contexts
     from lab.result.results import Cell
     from lab.tree.build import Kernel
     from lab.tree.source import Source
@@ -24,12 +24,6 @@ def output_folder(default: str, what: str) -> Callable[[Callable[..., Any]], Cal
     """Return the option that names the folder to write to."""
     kind = click.Path(file_okay=False, path_type=Path)
     return click.option("--output", default=default, show_default=True, type=kind, help=what)
-
-
-def picture(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option that names the picture to write."""
-    kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option("--output", default=default, show_default=True, type=kind, help="Picture to write")
 
 
 def source_options(command: _F) -> _F:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,32 +15,42 @@ from lab.cli.options import (
     listed_names,
     listed_numbers,
     output_folder,
-    picture,
     source_of,
     source_options,
 )
+
+if TYPE_CHECKING:
+    from lab.probes.probe import Probe, R
+
+
+def _measure(probe: Probe[R], output: Path | None, tree: Path | None, series: str | None) -> None:
+    """Measure what a probe asks, show its table, and say where the result is."""
+    from lab.probes import runner
+    from lab.result import results
+
+    runner.check(probe)
+    source = source_of(tree, series)
+    folder = output or results.RESULTS / probe.name
+    runs = runner.measure(probe, lambda flavour: build_kernel(flavour, source, probe.machine), folder)
+    click.echo(probe.table(runs), nl=False)
+    for path in sorted(folder.glob("*.*")):
+        click.echo(path)
 
 
 @cli.command()
 @click.option("--fs", default="xfs", show_default=True, metavar="xfs|ext4|f2fs", help="Fresh filesystem")
 @click.option("--limit-mib", default=256, show_default=True, type=click.IntRange(1), help="Dirty limit")
 @click.option("--contexts", default=2, show_default=True, type=click.IntRange(1), help="Contexts of parallel")
-@picture("pauses.png")
+@output_folder("results/pauses", "Folder for the result")
 @source_options
 def pauses(
     *, fs: str, limit_mib: int, contexts: int, output: Path, tree: Path | None, series: str | None
 ) -> None:
     """Draw dirty pages and the pauses of writers over time, stock beside parallel."""
-    from lab.probes import pauses
+    from lab.probes.pauses.probe import Pauses
 
     known_filesystem(fs)
-    source = source_of(tree, series)
-    recorded = {
-        "stock": pauses.record(build_kernel("stock", source), fs, limit_mib, None),
-        f"{contexts} contexts": pauses.record(build_kernel("parallel", source), fs, limit_mib, contexts),
-    }
-    pauses.draw(recorded, f"{fs}, dirty limit {limit_mib} MiB, 4 writers of 4k at random", output)
-    click.echo(output)
+    _measure(Pauses(fs, limit_mib, contexts), output, tree, series)
 
 
 @cli.command()
@@ -51,7 +60,7 @@ def pauses(
 )
 @click.option("--cpus", default=8, show_default=True, type=click.IntRange(2, 64), help="Guest CPUs")
 @click.option("--limit-mib", default=128, show_default=True, type=click.IntRange(1), help="Dirty limit")
-@picture("changes.png")
+@output_folder("results/changes", "Folder for the result")
 @source_options
 def changes(
     *,
@@ -64,15 +73,9 @@ def changes(
     series: str | None,
 ) -> None:
     """Draw the number of contexts that the kernel finds while the load starts, doubles, narrows and stops."""
-    from lab.probes import changes
+    from lab.probes.changes.probe import Changes
 
-    for one in fs:
-        known_filesystem(one)
-        changes.check(one, device, cpus)
-    kernel = build_kernel("parallel", source_of(tree, series), "smp")
-    recorded = {one: changes.record(kernel, one, device, cpus, limit_mib) for one in fs}
-    changes.draw(recorded, f"{device}, {cpus} CPUs, dirty limit {limit_mib} MiB, contexts found", output)
-    click.echo(output)
+    _measure(Changes(tuple(fs), device, cpus, limit_mib), output, tree, series)
 
 
 @cli.command()
@@ -95,22 +98,28 @@ def changes(
     help="apart: a directory, so on XFS an AG, for each file; together: one for all; full: the same, all "
     "other AGs full and the lock of that one often held",
 )
-@output_folder("waits", "Folder for table.md, summary.json and waits.png")
+@output_folder("results/waits", "Folder for the result")
 @source_options
-def waits(*, fs: str, output: Path, tree: Path | None, series: str | None, **choices: Any) -> None:
+def waits(
+    *,
+    fs: str,
+    contexts: list[int],
+    affinities: list[str],
+    places: list[str],
+    output: Path,
+    tree: Path | None,
+    series: str | None,
+) -> None:
     """Show what the flushers wait for, on a device that waits, by a trace of the scheduler."""
-    from lab.probes import waits
+    from lab.probes.waits.probe import Waits
 
     known_filesystem(fs)
-    settings = waits.settings(fs, **choices)
-    kernel = build_kernel("traced", source_of(tree, series))
-    waits.report([waits.record(kernel, fs, *setting) for setting in settings], fs, output)
-    click.echo((output / "table.md").read_text(), nl=False)
+    _measure(Waits(fs, tuple(contexts), tuple(affinities), tuple(places)), output, tree, series)
 
 
 @cli.command()
 @click.argument("tests", nargs=-1, metavar="[TEST]...")
-@output_folder("results/clock", "Folder for table.md and summary.json")
+@output_folder("results/clock", "Folder for the result")
 @source_options
 def clock(*, tests: tuple[str, ...], output: Path, tree: Path | None, series: str | None) -> int:
     """Show that the clock of the machine smp is right, with a table of what must hold.
@@ -119,37 +128,28 @@ def clock(*, tests: tuple[str, ...], output: Path, tree: Path | None, series: st
     unless given. Lines of the same tests that are in the output folder are replaced. The exit status is 1
     when a bound is not met.
     """
-    from lab.probes import clock, trial
+    from lab.probes.clock import probe
 
-    chosen = clock.chosen(tests)
+    chosen = probe.chosen(tests)
     source = source_of(tree, series)
-    run = clock.once(lambda one: trial.boot(one, build_kernel(one.kernel, source, one.machine).path))
-    met = True
-    for name in chosen:
-        rows = clock.rows(name, run)
-        met &= all(row.met is not False for row in rows)
-        clock.keep(rows, output)
-        click.echo(clock.table(rows), nl=False)
-    return 0 if met else 1
+    rows = probe.measure(
+        chosen, lambda name, machine: build_kernel(name, source, machine), output, click.echo
+    )
+    return 0 if all(row.met is not False for row in rows) else 1
 
 
 @cli.command()
 @click.option("--cpus", default=8, show_default=True, type=click.IntRange(1, 64), help="Guest CPUs")
 @click.option("--possible-cpus", type=int, help="CPUs that the kernel prepares for  [default: --cpus]")
-@output_folder("results/costs", "Folder for costs.md and costs.json")
+@output_folder("results/costs", "Folder for the result")
 @source_options
 def costs(
     *, cpus: int, possible_cpus: int | None, output: Path, tree: Path | None, series: str | None
 ) -> None:
     """Measure what contexts cost where they bring nothing: memory, pages, a sync of a clean system."""
-    from lab.probes import costs as probe
+    from lab.probes.costs.probe import Costs
 
-    probe.check(cpus, possible_cpus)
-    source = source_of(tree, series)
-    stock, parallel = (build_kernel(name, source, "smp") for name in ("stock", "parallel"))
-    found = probe.measure(stock, parallel, sorted({1, cpus}), probe.in_guest(cpus, possible_cpus))
-    probe.keep(found, output)
-    click.echo(probe.table(found), nl=False)
+    _measure(Costs(cpus, possible_cpus), output, tree, series)
 
 
 @cli.command()
@@ -157,33 +157,43 @@ def costs(
 @click.option("--machine", default="smp", show_default=True, metavar="uml|smp", help="Machine of the guest")
 @click.option("--cpus", default=8, show_default=True, type=click.IntRange(1, 64), help="Guest CPUs")
 @click.option("--rounds", default=24, show_default=True, type=click.IntRange(2), help="Turns of each mode")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the result  [default: results/ag-QUESTION]",
+)
 @source_options
-def ag(*, question: str, machine: str, cpus: int, rounds: int, tree: Path | None, series: str | None) -> None:
+def ag(
+    *,
+    question: str,
+    machine: str,
+    cpus: int,
+    rounds: int,
+    output: Path | None,
+    tree: Path | None,
+    series: str | None,
+) -> None:
     """Measure what AG-aware writeback costs where it brings nothing, or what it does to extents."""
-    from lab.probes import ag as probe
+    from lab.probes.ag.probe import AgCosts, AgExtents
 
-    kernel = build_kernel("parallel", source_of(tree, series), machine)
-    probe.measure(kernel, question, rounds, cpus, sys.stdout)
+    if question == "costs":
+        _measure(AgCosts(machine, cpus, rounds), output, tree, series)
+    else:
+        _measure(AgExtents(machine, cpus, rounds), output, tree, series)
 
 
 @cli.command()
-@output_folder("isolation", "Folder for summary.json and isolation.png")
+@output_folder("results/isolation", "Folder for the result")
 @source_options
 def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
     """Draw where XFS puts files that are written side by side, with and without write streams."""
-    from lab.probes import isolation
+    from lab.probes.isolation.probe import Isolation
 
-    kernel = build_kernel("parallel", source_of(tree, series))
-    recorded = {
-        "without streams": isolation.record(kernel, streams=False),
-        "a stream for each file": isolation.record(kernel, streams=True),
-    }
-    isolation.report(recorded, output)
-    click.echo(output / "isolation.png")
+    _measure(Isolation(), output, tree, series)
 
 
 @cli.command()
-@output_folder("amplification", "Folder for summary.json and amplification.png")
+@output_folder("results/amplification", "Folder for the result")
 @click.option(
     "--discard/--no-discard",
     default=True,
@@ -196,10 +206,6 @@ def amplification(
     *, output: Path, discard: bool, repetitions: int, tree: Path | None, series: str | None
 ) -> None:
     """Measure what RocksDB makes flash write: without help, with life time hints, with write streams."""
-    from lab.probes import amplification
-    from lab.result import report
+    from lab.probes.amplification.probe import Amplification
 
-    kernel = build_kernel("parallel", source_of(tree, series))
-    runs = amplification.measure(kernel, discard=discard, repetitions=repetitions)
-    report.terminal().print(amplification.table(amplification.report(runs, output)))
-    click.echo(output / "amplification.png")
+    _measure(Amplification(discard, repetitions), output, tree, series)

@@ -20,7 +20,7 @@ from lab.cli.options import (
 
 @cli.command()
 @click.argument("names", nargs=-1, metavar="[MUTANT]...")
-@output_folder("results/mutants", "Folder for mutants.md and mutants.json, beside what is there already")
+@output_folder("results/mutants", "Folder for the result, beside what is there already")
 def mutants(*, names: tuple[str, ...], output: Path) -> int:
     """Build kernels that are broken on purpose, and see that a test catches each.
 
@@ -28,6 +28,7 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
     Fails if one survives.
     """
     from lab.proof import mutants as proof
+    from lab.result import provenance
 
     found = []
 
@@ -36,7 +37,7 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
         proof.keep([outcome], output)
 
     proof.run(names, click.echo, show)
-    click.echo(f"{output / proof.TABLE}")
+    click.echo(output / provenance.TABLE)
     return 0 if all(one.verdict == "caught" for one in found) else 1
 
 
@@ -47,7 +48,7 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
 @click.option("--cpus", default=2, show_default=True, help="Guest CPUs; on uml no more than the host has")
 @click.option("--cuts", default=100, show_default=True, type=click.IntRange(1), help="For each filesystem")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first guest")
-@output_folder("results/cuts", "Folder for cuts.md and cuts.json, beside what is there already")
+@output_folder("results/cuts", "Folder for the result, beside what is there already")
 @source_options
 def cuts(
     *,
@@ -67,6 +68,7 @@ def cuts(
     anything is lost, whatever the kernel.
     """
     from lab.proof import cuts as proof
+    from lab.result import provenance
 
     for name in fs:
         known_filesystem(name)
@@ -76,9 +78,9 @@ def cuts(
     def show(outcome: proof.Outcome) -> None:
         nonlocal lost
         lost = lost or bool(outcome.lost)
-        proof.keep([outcome], output)
+        proof.keep([outcome], built, output)
         click.echo(outcome.line)
 
     proof.run(proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed), show)
-    click.echo(output / proof.TABLE)
+    click.echo(output / provenance.TABLE)
     return 1 if lost else 0

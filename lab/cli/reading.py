@@ -22,7 +22,7 @@ def throttle(folder: Path) -> None:
     from lab.result import throttle
 
     cells = cells_of(folder)
-    click.echo(f"{throttle.means(cells)}\n\n{throttle.table(cells)}")
+    click.echo(f"{throttle.means(cells)}\n{throttle.table(cells)}", nl=False)
 
 
 @cli.command("report")

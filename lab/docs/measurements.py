@@ -7,29 +7,56 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lab.probes import clock, costs, waits
+from lab.probes.ag.probe import AgCosts, AgExtents
+from lab.probes.amplification.probe import Amplification
+from lab.probes.changes.probe import Changes
+from lab.probes.clock import probe as clock
+from lab.probes.costs.probe import Costs
+from lab.probes.isolation.probe import Isolation
+from lab.probes.pauses.probe import Pauses
+from lab.probes.probe import Probe
+from lab.probes.waits.probe import Waits
 from lab.proof import cuts, mutants
 from lab.result import published_table, report, throttle
+from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
 from lab.tree import change
+from lab.tree.source import SERIES
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
 MEASUREMENTS = REPO / "measurements"
-SUMMARY, META, TABLE = "summary.json", "meta.json", "table.md"
 PICTURES = (".png", ".svg")
 #: What is larger does not belong into git.
 MOST_BYTES = 200_000
+PROBES: tuple[type[Probe[Any]], ...] = (
+    AgCosts,
+    AgExtents,
+    Amplification,
+    Changes,
+    Costs,
+    Isolation,
+    Pauses,
+    Waits,
+)
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CELLS = TypeAdapter(list[Cell])
+
+
+class Booted(BaseModel):
+    """A kernel: the version of the source that it was built from."""
+
+    version: str
 
 
 class Meta(BaseModel):
@@ -40,6 +67,7 @@ class Meta(BaseModel):
         command: what measures it again.
         date: when it was measured, ISO 8601.
         change: identity of the change in its kernel (:func:`lab.tree.change.identity`); None if not known.
+        kernels: those that were booted, by their flavours; none if not known.
         notes: remarks on the circumstances.
         scenario: of a result of the bench, by its keys.
     """
@@ -48,13 +76,18 @@ class Meta(BaseModel):
     command: str
     date: str
     change: str | None = None
+    kernels: dict[str, Booted] = {}
     notes: list[str] = []
     scenario: dict[str, Any] = {}
 
     @property
     def is_of_this_kernel(self) -> bool:
-        """Say whether it was measured with the change as it is now."""
-        return self.change == _present_change()
+        """Say whether it was measured with the change as it is now, on the series that it is for."""
+        is_of_series = all(kernel.version.startswith(f"{SERIES}.") for kernel in self.kernels.values())
+        return self.change == _present_change() and is_of_series
+
+
+View = Callable[[bytes, Meta], str]
 
 
 @functools.cache
@@ -68,23 +101,15 @@ def _cells(data: bytes, meta: Meta) -> str:
 
 def _throttle(data: bytes, meta: Meta) -> str:
     cells = _CELLS.validate_json(data)
-    return f"{throttle.means(cells)}\n\n{throttle.table(cells)}\n"
+    return f"{throttle.means(cells)}\n{throttle.table(cells)}"
 
 
 def _published(data: bytes, meta: Meta) -> str:
     return published_table.markdown(published_table.Summary.model_validate_json(data))
 
 
-def _costs(data: bytes, meta: Meta) -> str:
-    return costs.table(TypeAdapter(list[costs.Cost]).validate_json(data))
-
-
 def _clock(data: bytes, meta: Meta) -> str:
     return clock.HEADING + clock.table(TypeAdapter(list[clock.Row]).validate_json(data))
-
-
-def _waits(data: bytes, meta: Meta) -> str:
-    return waits.table(TypeAdapter(list[waits.Column]).validate_json(data)) + "\n"
 
 
 def _cuts(data: bytes, meta: Meta) -> str:
@@ -95,16 +120,19 @@ def _mutants(data: bytes, meta: Meta) -> str:
     return mutants.table(TypeAdapter(list[mutants.Outcome]).validate_json(data))
 
 
+def _probe(probe: type[Probe[Any]]) -> View:
+    return lambda data, meta: probe.table(pd.DataFrame(json.loads(data)))
+
+
 #: What makes a table of a ``summary.json``.
-VIEWS: dict[str, Callable[[bytes, Meta], str]] = {
+VIEWS: dict[str, View] = {
     "cells": _cells,
     "clock": _clock,
-    "costs": _costs,
     "cuts": _cuts,
     "mutants": _mutants,
     "published": _published,
     "throttle": _throttle,
-    "waits": _waits,
+    **{probe.name: _probe(probe) for probe in PROBES},
 }
 
 

@@ -13,8 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab.docs import measurements
-from lab.docs.measurements import MEASUREMENTS, TABLE
-from lab.experiment.published import Variant
+from lab.docs.measurements import MEASUREMENTS
+from lab.experiment.axes import Variant
+from lab.result import throttle
+from lab.result.provenance import META, TABLE
+from lab.util import markdown
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
@@ -23,11 +26,14 @@ WIDEST = 110
 PART = re.compile(r"(<!-- made: (?P<what>[\w -]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 SOURCE = "source"
 TITLES = {"xfs": "XFS", "ext4": "ext4", "f2fs": "F2FS"}
-COLUMNS: tuple[tuple[Variant, int | None], ...] = (
-    *(("parallel", contexts) for contexts in (1, 2, 4, 8)),
-    ("bdis", None),
-    ("direct", None),
-)
+COLUMNS: dict[tuple[Variant, int | None], str] = {
+    ("parallel", 1): "1 context",
+    ("parallel", 2): "2",
+    ("parallel", 4): "4",
+    ("parallel", 8): "8 contexts",
+    ("bdis", None): "separate BDIs (bound)",
+    ("direct", None): "direct I/O (bound)",
+}
 
 
 def pages() -> list[Path]:
@@ -84,7 +90,7 @@ def source(names: list[str], page: Path) -> str:
 
 
 def _link(name: str, page: Path) -> str:
-    where = os.path.relpath(MEASUREMENTS / name / measurements.META, page.parent)
+    where = os.path.relpath(MEASUREMENTS / name / META, page.parent)
     return f"[{name}]({where})"
 
 
@@ -94,17 +100,18 @@ def table(name: str) -> str:
     return "\n".join(line for line in lines if line.startswith("|")) + "\n"
 
 
+def means(name: str) -> str:
+    """Return the means over filesystems of what the throttle is asked for."""
+    return throttle.means(measurements.cells(name))
+
+
 def multiples(name: str) -> str:
     """Return the table of what contexts and bounds come to, as multiples of stock."""
-    lines = [
-        "| filesystem | dirty limit | stock, MiB/s | 1 context | 2 | 4 | 8 contexts | separate BDIs (bound) "
-        "| direct I/O (bound) |",
-        "|---|---|" + "---:|" * (len(COLUMNS) + 1),
-    ]
     every = measurements.cells(name)
     rates = {
         (cell.fs, cell.dirty_limit_mib, cell.variant, cell.contexts): cell.mib_s.median for cell in every
     }
+    rows = []
     for stock in every:
         if stock.variant == "stock":
             base = stock.mib_s.median
@@ -113,22 +120,23 @@ def multiples(name: str) -> str:
                 / base
                 for variant, contexts in COLUMNS
             ]
-            told = " | ".join(f"{ratio:.2f} x" for ratio in shown)
-            lines.append(f"| {TITLES[stock.fs]} | {stock.dirty_limit_mib} MiB | {base:.0f} | {told} |")
-    return "\n".join(lines) + "\n"
+            told = [f"{ratio:.2f} x" for ratio in shown]
+            rows.append([TITLES[stock.fs], f"{stock.dirty_limit_mib} MiB", f"{base:.0f}", *told])
+    heads = ("filesystem", "dirty limit", "stock, MiB/s", *COLUMNS.values())
+    return markdown.table(heads, rows, left=2)
 
 
 def scaling(name: str) -> str:
     """Return the table of stock and as many contexts as CPUs, over CPUs."""
     rates = _over_cpus(name)
     counts = sorted({cpus for _, _, cpus in rates})
-    heads = [f"{cpus} CPUs" if cpus == counts[0] else str(cpus) for cpus in counts]
-    lines = [f"| fs | dirty limit | {' | '.join(heads)} |", "|---|---|" + "---|" * len(counts)]
+    rows = []
     for fs, limit in dict.fromkeys((fs, limit) for fs, limit, _ in rates):
         shown = [rates[fs, limit, cpus] for cpus in counts]
         told = [f"{stock:.0f} / {ours:.0f} ({ours / stock:.2f} x)" for stock, ours in shown]
-        lines.append(f"| {TITLES[fs]} | {limit} MiB | {' | '.join(told)} |")
-    return "\n".join(lines) + "\n"
+        rows.append([TITLES[fs], f"{limit} MiB", *told])
+    heads = [f"{cpus} CPUs" if cpus == counts[0] else str(cpus) for cpus in counts]
+    return markdown.table(["fs", "dirty limit", *heads], rows, left=2 + len(counts))
 
 
 def _over_cpus(name: str) -> dict[tuple[str, int | None, int], tuple[float, float]]:
@@ -160,4 +168,9 @@ def gains(name: str, limit_mib: int) -> dict[int, str]:
     return {cpus: f"{min(of):.1f} to {max(of):.1f} times" for cpus, of in ratios.items()}
 
 
-PARTS: dict[str, Callable[..., str]] = {"table": table, "multiples": multiples, "scaling": scaling}
+PARTS: dict[str, Callable[[str], str]] = {
+    "table": table,
+    "means": means,
+    "multiples": multiples,
+    "scaling": scaling,
+}

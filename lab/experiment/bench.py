@@ -19,10 +19,10 @@ from rich.markup import escape
 
 from lab.experiment import cells, cluster, fiojob, schedule
 from lab.experiment import scenario as scenarios
+from lab.experiment.axes import Contexts
 from lab.experiment.cells import Kernels, Runner, Task, tool
 from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.measure import Raw, RawRun, figures
-from lab.experiment.published import Contexts
 from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.schedule import Boot, Step
 from lab.experiment.search import Search, first_answer_first
@@ -524,7 +524,7 @@ def _spread_over_all(run: RawRun) -> bool:
 def _meta(session: _Session) -> dict[str, Any]:
     """Collect what the cells were measured with."""
     kernels = (session.kernels.stock, session.kernels.parallel)
-    return provenance.collect("cells", kernels, session.releases) | {
+    return provenance.collect(session.chosen.view, kernels, session.releases) | {
         "seconds": round(time.monotonic() - session.began, 1),
         "side_by_side": session.crew.size,
         "boots_from_cache": len(session.found),

@@ -8,11 +8,14 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from lab.experiment.figure import Figure
 from lab.util.errors import LabError
+
+V = TypeVar("V")
 
 SECTOR_BYTES = 512
 MIB = 1 << 20
@@ -68,46 +71,6 @@ class Raw(BaseModel):
     failure: str | None = None
 
 
-class Figures(BaseModel):
-    """The figures of one run.
-
-    ``mib_s`` is at the device; ``parts_mib_s`` are the rates in the parts of the window. ``steady`` says
-    that it is from the steady window; otherwise the job was too short for one and the whole run counts,
-    final sync included. Latencies are fio's, of writes; None where the job wrote nothing.
-    ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache; None for a single job, or
-    one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and those under writeback
-    together. ``dirty_growth_mib`` is by how much dirty pages grew all through the steady window: three times
-    the smallest step from the mean of one quarter to that of the next; None without such a window.
-    ``cpu_busy`` is the share of all CPUs' time that was not idle. ``seconds`` is from the start of the jobs
-    until all they wrote is on the device; it says something about a job of a fixed size only.
-    ``contexts_used`` is the number of writeback contexts when the job ended; None for a stock kernel.
-    """
-
-    mib_s: float
-    parts_mib_s: list[float] = []
-    steady: bool
-    flusher_cpu_s_per_gib: float | None
-    kworker_cpu_s_per_gib: float | None
-    cpu_busy: float | None = None
-    latency_mean_us: float | None
-    latency_p99_us: float | None
-    slowest_job_mib_s: float | None
-    dirty_mib: float
-    dirty_max_mib: float
-    dirty_growth_mib: float | None
-    writeback_mib: float
-    sync_s: float
-    seconds: float | None
-    extents: float | None
-    extents_before: float | None
-    contexts_used: int | None = None
-
-    @property
-    def rates(self) -> Rates:
-        """Return the rate, and those in the parts of the window."""
-        return Rates(self.mib_s, self.parts_mib_s or [self.mib_s])
-
-
 class Spread(BaseModel):
     """Median, smallest and largest of the repetitions."""
 
@@ -116,6 +79,70 @@ class Spread(BaseModel):
     median: float
     min: float
     max: float
+
+
+class FiguresOf(BaseModel, Generic[V]):
+    """The figures of a run, or over several runs: each is declared here, once.
+
+    A figure that could not be had is None. ``mib_s`` is at the device. Latencies are fio's, of writes; None
+    where the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache;
+    None for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and
+    those under writeback together. ``dirty_growth_mib`` is by how much dirty pages grew all through the
+    steady window: three times the smallest step from the mean of one quarter to that of the next; None
+    without such a window. ``cpu_busy`` is the share of all CPUs' time that was not idle. ``seconds`` is from
+    the start of the jobs until all they wrote is on the device; it says something about a job of a fixed size
+    only. ``contexts_used`` is the number of writeback contexts when the job ended; None for a stock kernel.
+    """
+
+    mib_s: Annotated[V, Figure("throughput", "MiB/s", "MiB/s", ".0f", better="more")]
+    latency_mean_us: Annotated[
+        V | None, Figure("mean latency", "µs", "mean µs", ".0f", better="less", is_cost=True)
+    ] = None
+    latency_p99_us: Annotated[
+        V | None, Figure("p99 latency", "µs", "p99 µs", ".0f", better="less", is_cost=True)
+    ] = None
+    flusher_cpu_s_per_gib: Annotated[
+        V | None, Figure("flushers' CPU time per GiB", "s/GiB", "CPU s/GiB", better="less", is_cost=True)
+    ] = None
+    kworker_cpu_s_per_gib: Annotated[
+        V | None, Figure("kworkers' CPU time per GiB", "s/GiB", better="less")
+    ] = None
+    cpu_busy: Annotated[V | None, Figure("CPUs busy", heading="CPUs busy", form=".0%")] = None
+    slowest_job_mib_s: Annotated[V | None, Figure("slowest job", "MiB/s", better="more")] = None
+    dirty_mib: Annotated[V | None, Figure("dirty pages", "MiB")] = None
+    dirty_max_mib: Annotated[V | None, Figure("most dirty", "MiB", better="less")] = None
+    dirty_growth_mib: Annotated[V | None, Figure("growth of dirty pages", "MiB")] = None
+    writeback_mib: Annotated[V | None, Figure("pages under writeback", "MiB")] = None
+    sync_s: Annotated[V | None, Figure("final sync", "s", "sync s", better="less", is_cost=True)] = None
+    seconds: Annotated[V | None, Figure("time to the device", "s", better="less")] = None
+    extents: Annotated[V | None, Figure("extents", "", "extents", ".0f", better="less", is_cost=True)] = None
+    extents_before: Annotated[V | None, Figure("extents before")] = None
+    contexts_used: Annotated[V | None, Figure("contexts in use")] = None
+
+
+#: What is declared of each figure, by its name.
+FIGURES = {
+    name: one
+    for name, field in FiguresOf.model_fields.items()
+    for one in field.metadata
+    if isinstance(one, Figure)
+}
+
+
+class Figures(FiguresOf[float]):
+    """The figures of one run.
+
+    ``parts_mib_s`` are the rates in the parts of the window. ``steady`` says that figures are from the steady
+    window; otherwise the job was too short for one and the whole run counts, final sync included.
+    """
+
+    parts_mib_s: list[float] = []
+    steady: bool
+
+    @property
+    def rates(self) -> Rates:
+        """Return the rate, and those in the parts of the window."""
+        return Rates(self.mib_s, self.parts_mib_s or [self.mib_s])
 
 
 def figures(

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Variant = Literal["stock", "parallel", "bdis", "direct"]
-Filesystem = Literal["xfs", "ext4", "f2fs"]
-Affinity = Literal["fs", "ino", "rotor", "least-loaded"]
-AgMode = Literal["off", "ag-hint", "rotor", "generic"]
-Layout = Literal["as-made", "even", "skewed"]
-Placement = Literal["base", "generic", "stream"]
+from lab.experiment.axes import Choice, Filesystem
+
 Kind = Literal["throughput", "seconds", "latency", "extents"]
 
 
@@ -22,13 +18,13 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Published(Strict):
+class Published(Strict, Choice):
     """A published result: a base, and what came of it.
 
     Without ``contexts`` the base is the unmodified kernel and ``new`` one number, of a number of contexts
     that was not published. With ``contexts`` the base is one context, and ``new`` has a number for each.
-    ``affinity``, ``ag_mode``, ``layout`` and ``placement`` say which of ours is meant where a scenario tries
-    several. Units are the publication's own.
+    The choice of each axis says which of ours is meant where a scenario tries several. Units are the
+    publication's own.
     """
 
     id: Annotated[str, Field(pattern=r"^T[1-6]$")]
@@ -39,10 +35,6 @@ class Published(Strict):
     base: float = Field(gt=0)
     new: float | list[float]
     contexts: list[Annotated[int, Field(ge=1)]] = []
-    affinity: Affinity | None = None
-    ag_mode: AgMode | None = None
-    layout: Layout = "as-made"
-    placement: Placement | None = None
 
     @model_validator(mode="after")
     def _a_number_for_each(self) -> Self:
@@ -58,34 +50,14 @@ class Published(Strict):
         return self.new if isinstance(self.new, list) else [self.new]
 
 
-MOST_CONTEXTS = 64
-
-
-def _number_or_auto(value: object) -> int | Literal["auto"]:
-    if value == "auto":
-        return "auto"
-    if isinstance(value, int) and 1 <= value <= MOST_CONTEXTS:
-        return value
-    raise ValueError(f"expected auto, or a number from 1 to {MOST_CONTEXTS}, got {value!r}")
-
-
-#: Of writeback contexts: a number, or what the kernel finds.
-Contexts = Annotated[int | Literal["auto"], PlainValidator(_number_or_auto)]
-
-
-class Pick(Strict):
+class Pick(Strict, Choice):
     """Chooses a cell of a result; ``best`` and ``worst`` are over every fixed number of contexts.
 
-    ``workers``, ``ag_mode`` or ``placement`` None: the cell that was measured with the kernel's own default.
+    An axis that is None: the cell that was measured with the kernel's own default.
     """
 
     variant: Literal["stock", "parallel"] = "parallel"
     contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst"] = 1
-    affinity: Affinity | None = None
-    workers: int | None = None
-    ag_mode: AgMode | None = None
-    layout: Layout = "as-made"
-    placement: Placement | None = None
 
 
 class Bar(Strict):

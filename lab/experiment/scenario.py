@@ -5,22 +5,26 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from lab.experiment.published import (
+from lab.experiment.axes import (
+    AXES,
     Affinity,
     AgMode,
-    Bar,
+    Axis,
+    Choice,
     Contexts,
     Filesystem,
     Layout,
     Placement,
-    Published,
-    Strict,
+    Variant,
+    Workers,
 )
+from lab.experiment.published import Bar, Published, Strict
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
@@ -168,6 +172,7 @@ class Scenario(Strict):
     at the counters. ``mkfs`` has further arguments of a filesystem's mkfs, in which ``{cpus}`` stands
     for the guest's CPUs to each of its devices, at least 2. ``prepare`` is a shell script that runs in the
     filesystem before every fio run; what it leaves running in the background gets a SIGTERM after that run.
+    ``view`` is what makes the table of a result that is kept (lab/docs/measurements.py).
     ``published`` and ``bars`` are what ``pwb compare`` puts beside the result.
     ``timeout_s`` is for one boot, in seconds of the host.
     """
@@ -178,7 +183,7 @@ class Scenario(Strict):
     filesystems: list[Filesystem] = Field(min_length=1)
     contexts: list[Contexts] = Field(min_length=1)
     affinities: list[Affinity] = Field(default_factory=list)
-    workers: list[Annotated[int, Field(ge=1, le=8)]] = Field(default_factory=list)
+    workers: list[Workers] = Field(default_factory=list)
     ag_modes: list[AgMode] = Field(default_factory=list)
     placements: list[Placement] = Field(default_factory=list)
     bounds: list[Bound] = Field(default_factory=list)
@@ -197,6 +202,7 @@ class Scenario(Strict):
     job: Job
     timeout_s: float = Field(default=300, gt=0)
     full: Full = Full()
+    view: Literal["cells", "throttle"] = "cells"
     published: list[Published] = Field(default_factory=list)
     bars: list[Bar] = Field(default_factory=list)
 
@@ -204,6 +210,10 @@ class Scenario(Strict):
     def layouts(self) -> list[Layout]:
         """Return the layouts of the files to try."""
         return self.files.layouts if self.files else ["as-made"]
+
+    def values_of(self, axis: Axis) -> list[Any]:
+        """Return the values of an axis to try; none: the kernel's own default alone."""
+        return list(getattr(self, axis.listed))
 
     @property
     def reusable_files(self) -> bool:
@@ -227,18 +237,15 @@ class Scenario(Strict):
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         mib = [limit.mib for limit in self.limits]
-        for what, values in (
+        listed: list[tuple[str, Sequence[object]]] = [
             ("devices", self.devices),
             ("filesystems", self.filesystems),
             ("contexts", self.contexts),
             ("scaling", [self.guest.cpus, *self.scaling]),
-            ("affinities", self.affinities),
-            ("workers", self.workers),
-            ("ag_modes", self.ag_modes),
-            ("placements", self.placements),
-            ("layouts", self.layouts),
             ("limits", mib),
-        ):
+            *((axis.listed, self.values_of(axis)) for axis in AXES.values()),
+        ]
+        for what, values in listed:
             if len(set(values)) != len(values):
                 raise ValueError(f"{what}: each value once, got {values}")
         if "bdis" in self.bounds and self.layouts != ["as-made"]:
@@ -259,40 +266,19 @@ class Scenario(Strict):
         for row in self.published:
             if row.fs not in self.filesystems:
                 raise ValueError(f"published {row.id}: {row.fs} is none of the scenario's filesystems")
-            self._check_setting(f"published {row.id}", row.affinity, row.layout)
-            self._check_ag_mode(f"published {row.id}", row.ag_mode)
-            self._check_placement(f"published {row.id}", row.placement)
+            self._check_choice(f"published {row.id}", row, "parallel", row.contexts or None)
         for bar in self.bars:
             for pick in (bar.cell, bar.of):
-                has_choice = pick.variant == "parallel" and pick.contexts != 1
-                affinity = pick.affinity if has_choice or pick.affinity else next(iter(self.affinities), None)
-                self._check_setting(f"bar {bar.claim!r}", affinity, pick.layout)
-                crews: list[int | None] = [*self.workers]
-                if pick.variant == "parallel" and pick.workers not in (crews or [None]):
-                    raise ValueError(
-                        f"bar {bar.claim!r}: workers {pick.workers} is none of the scenario's, {self.workers}"
-                    )
-                if pick.variant == "parallel":
-                    self._check_ag_mode(f"bar {bar.claim!r}", pick.ag_mode)
-                    self._check_placement(f"bar {bar.claim!r}", pick.placement)
+                self._check_choice(f"bar {bar.claim!r}", pick, pick.variant, pick.contexts)
         return self
 
-    def _check_ag_mode(self, what: str, mode: AgMode | None) -> None:
-        known: list[AgMode | None] = [*self.ag_modes]
-        if mode not in (known or [None]):
-            raise ValueError(f"{what}: ag_mode {mode} is none of the scenario's, {self.ag_modes}")
-
-    def _check_setting(self, what: str, affinity: Affinity | None, layout: Layout) -> None:
-        known: list[Affinity | None] = [*self.affinities]
-        if affinity not in (known or [None]):
-            raise ValueError(f"{what}: affinity {affinity} is none of the scenario's, {self.affinities}")
-        if layout not in self.layouts:
-            raise ValueError(f"{what}: layout {layout} is none of the scenario's, {self.layouts}")
-
-    def _check_placement(self, what: str, placement: Placement | None) -> None:
-        known: list[Placement | None] = [*self.placements]
-        if placement not in (known or [None]):
-            raise ValueError(f"{what}: placement {placement} is none of the scenario's, {self.placements}")
+    def _check_choice(self, what: str, choice: Choice, variant: Variant, contexts: object) -> None:
+        """Refuse a choice that the scenario does not measure."""
+        for name, value in choice.choice.items():
+            axis = AXES[name]
+            has_choice = axis.applies(variant, contexts) or value is not None
+            if has_choice and value not in (self.values_of(axis) or [None]):
+                raise ValueError(f"{what}: {name} {value} is none of the scenario's, {self.values_of(axis)}")
 
     def expanded(self) -> Scenario:
         """Return the scenario that ``--full`` runs."""

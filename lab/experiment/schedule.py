@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from typing import Any
 
-from lab.experiment.published import Affinity, AgMode, Contexts, Filesystem, Placement
+from lab.experiment.axes import Contexts, Filesystem, axes_of
 from lab.experiment.scenario import Bound, Limit, Machine, Scenario, Window
-from lab.experiment.setting import AUTO, Setting
+from lab.experiment.setting import Setting
 from lab.machine import devices
 
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
@@ -179,29 +181,23 @@ def _open_end_s(chosen: Scenario, cpus: int) -> float:
 def _settings(chosen: Scenario, cpus: int) -> list[Setting]:
     """List the settings in the order of a round; those that differ by layout only are neighbours."""
     found = [Setting(variant="stock", contexts=1)]
-    crews: list[int | None] = [*chosen.workers]
-    modes: list[AgMode | None] = [*chosen.ag_modes]
-    placements: list[Placement | None] = [*chosen.placements]
     for contexts in _contexts(chosen, cpus):
-        # With one context there is nothing to choose.
-        tried: list[Affinity | None] = [*chosen.affinities] if contexts != 1 else []
+        number = contexts if isinstance(contexts, int) else None
         found += [
-            Setting(
-                variant="parallel",
-                contexts=None if contexts == AUTO else contexts,
-                affinity=affinity,
-                workers=workers,
-                ag_mode=mode,
-                placement=placement,
-            )
-            for affinity in tried or [None]
-            for workers in crews or [None]
-            for mode in modes or [None]
-            for placement in placements or [None]
+            Setting(variant="parallel", contexts=number, **choice) for choice in _choices(chosen, number)
         ]
     if "bdis" in _bounds(chosen, cpus):
         found.append(Setting(variant="bdis", contexts=None))
     return [setting.model_copy(update={"layout": layout}) for setting in found for layout in chosen.layouts]
+
+
+def _choices(chosen: Scenario, contexts: int | None) -> list[dict[str, Any]]:
+    """Return every combination of what a scenario lists for the axes of our kernel and its contexts."""
+    listed = {
+        name: (axis.applies("parallel", contexts) and chosen.values_of(axis)) or [None]
+        for name, axis in axes_of("kernel", "contexts")
+    }
+    return [dict(zip(listed, values, strict=True)) for values in itertools.product(*listed.values())]
 
 
 def _contexts(chosen: Scenario, cpus: int) -> list[Contexts]:

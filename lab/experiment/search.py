@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from lab.experiment.published import Affinity
+from lab.experiment.axes import Affinity
 from lab.experiment.schedule import Boot
 from lab.experiment.setting import Setting
 from lab.result.verdict import Group, Verdict, is_null

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
-
-from lab.experiment.published import Affinity, AgMode, Layout, Placement, Variant
+from lab.experiment.axes import AXES, Choice, Variant
 
 #: What the kernel is told where it is to find the number of contexts.
 AUTO = "auto"
@@ -16,31 +14,20 @@ for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV
 """
 
 
-class Setting(BaseModel, frozen=True):
-    """The kernel, what was chosen in sysfs, and how the files lie.
+class Setting(Choice, frozen=True):
+    """The kernel, the number of contexts, and what else was chosen.
 
     ``contexts`` is None for the bounds, and where the parallel kernel finds the number (``auto``); it is 1
-    for stock, which has one flusher. ``affinity``, ``workers``, ``ag_mode`` and ``placement`` are None where
-    the kernel's own default is left alone.
+    for stock, which has one flusher.
     """
 
     variant: Variant
     contexts: int | None
-    affinity: Affinity | None = None
-    workers: int | None = None
-    ag_mode: AgMode | None = None
-    placement: Placement | None = None
-    layout: Layout = "as-made"
 
     @property
     def label(self) -> str:
         """Name the setting in words; what is as usual is left out."""
-        kernel = VARIANT_NAMES.get(self.variant) or self._contexts_said
-        crew = f"{self.workers} worker{'s' if self.workers != 1 else ''}" if self.workers else None
-        mode = f"mode {self.ag_mode}" if self.ag_mode else None
-        place = f"{self.placement} placement" if self.placement else None
-        layout = self.layout if self.layout != "as-made" else None
-        return ", ".join(part for part in (kernel, self.affinity, crew, mode, place, layout) if part)
+        return ", ".join([VARIANT_NAMES.get(self.variant) or self._contexts_said, *self.said()])
 
     @property
     def finds_contexts(self) -> bool:
@@ -57,23 +44,20 @@ class Setting(BaseModel, frozen=True):
     def folder(self) -> str:
         """Name the setting in a file name."""
         kernel = f"parallel{self.contexts or '-auto'}" if self.variant == "parallel" else self.variant
-        workers = f"workers{self.workers}" if self.workers else None
-        mode = f"mode-{self.ag_mode}" if self.ag_mode else None
-        layout = self.layout if self.layout != "as-made" else None
-        parts = kernel, self.affinity, workers, mode, self.placement, layout
-        return "-".join(part for part in parts if part)
+        return "-".join([kernel, *self.named()])
 
     @property
     def bdi_files(self) -> dict[str, str]:
         """Return what to write into the folder of the device's backing_dev_info."""
         files = {"nwritebacks": str(self.contexts or AUTO)} if self.variant == "parallel" else {}
-        files |= {"wb_affinity": self.affinity} if self.affinity else {}
-        return files | ({"wb_workers": str(self.workers)} if self.workers else {})
+        chosen = {axis.bdi_file: self.choice[name] for name, axis in AXES.items() if axis.bdi_file}
+        return files | {file: str(value) for file, value in chosen.items() if value is not None}
 
     @property
     def before_mount(self) -> Setting:
         """Return what has to be there before the mount; what is left out may change at any time."""
-        return self.model_copy(update={"contexts": None, "affinity": None, "workers": None})
+        at_any_time = {name: None for name, axis in AXES.items() if axis.bdi_file}
+        return self.model_copy(update={"contexts": None, **at_any_time})
 
     @property
     def mounted(self) -> str:

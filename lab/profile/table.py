@@ -10,17 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.profile.summary import Profile
+from lab.util import markdown as tables
 
 
 def markdown(profile: Profile) -> str:
     """Return the summary and the tables as markdown."""
     lines = [*(f"{said}  " for said in _summary(profile)), ""]
     for title, names, rows in _tables(profile):
-        lines += [f"**{title}**", "", f"| {' | '.join(names)} |"]
-        left = _left_columns(names)
-        lines.append("|" + "---|" * left + "---:|" * (len(names) - left))
-        lines += [f"| {' | '.join(row)} |" for row in rows]
-        lines.append("")
+        lines += [f"**{title}**", "", tables.table(names, rows, _left_columns(names))]
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from pydantic import TypeAdapter
 
 from lab.experiment import cluster
 from lab.machine import guest
+from lab.result import provenance
 from lab.tree.build import Kernel
+from lab.util import markdown
 from lab.util.errors import GuestError
 from lab.util.paths import REPO
 from lab.util.progress import duration
 
-JSON = "cuts.json"
-TABLE = "cuts.md"
+NAME = "cuts"
 # A boot costs as much as a few cuts, and one that fails is what has to be run again.
 CUTS_PER_BOOT = 50
 MEM_MIB = 1536
@@ -169,16 +170,19 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
     )
 
 
-def keep(found: Sequence[Outcome], folder: Path) -> None:
-    """Add outcomes to those in a folder; one of the same guest and seed replaces the one before."""
-    folder.mkdir(parents=True, exist_ok=True)
-    adapter = TypeAdapter(list[Outcome])
-    path = folder / JSON
-    before = adapter.validate_json(path.read_bytes()) if path.exists() else []
+def keep(found: Sequence[Outcome], kernel: Kernel, folder: Path) -> None:
+    """Add outcomes to those in a folder; one of the same guest and seed replaces the one before.
+
+    Args:
+        found: the outcomes.
+        kernel: that of the guests.
+        folder: of the result; what it has of another change is left behind.
+    """
+    before = TypeAdapter(list[Outcome]).validate_python(provenance.earlier_rows(folder))
     every = {(*_guest_of(one), one.seed): one for one in [*before, *found]}
     ordered = [every[key] for key in sorted(every)]
-    path.write_bytes(adapter.dump_json(ordered, indent=1) + b"\n")
-    (folder / TABLE).write_text(table(ordered), encoding="utf-8")
+    rows = [asdict(one) for one in ordered]
+    provenance.write(folder, NAME, rows, [kernel], table=table(ordered))
 
 
 def _guest_of(one: Outcome) -> tuple[str, str, int, str]:
@@ -187,19 +191,31 @@ def _guest_of(one: Outcome) -> tuple[str, str, int, str]:
 
 def table(found: Sequence[Outcome]) -> str:
     """Return the table of cuts: a row for each kind of guest."""
-    lines = [
-        "| kernel | machine | CPUs | filesystem | seeds | cuts | promises | lost | longer files | hours |",
-        "|---|---|---:|---|---|---:|---:|---:|---:|---:|",
-    ]
+    rows = []
     for key, group in groupby(sorted(found, key=_guest_of), key=_guest_of):
         kernel, machine, cpus, fs = key
         each = list(group)
         seeds = sorted(one.seed for one in each)
-        lost = sum(len(one.lost) for one in each)
-        lines.append(
-            f"| {kernel} | {machine} | {cpus} | {fs} | {seeds[0]} to {seeds[-1]} "
-            f"| {sum(one.cuts for one in each):,} | {sum(one.promised for one in each):,} | {lost} "
-            f"| {sum(one.longer for one in each)} "
-            f"| {sum(one.host_s for one in each) / 3600:.2f} |"
+        rows.append(
+            [
+                *(kernel, machine, fs, f"{seeds[0]} to {seeds[-1]}", str(cpus)),
+                f"{sum(one.cuts for one in each):,}",
+                f"{sum(one.promised for one in each):,}",
+                str(sum(len(one.lost) for one in each)),
+                str(sum(one.longer for one in each)),
+                f"{sum(one.host_s for one in each) / 3600:.2f}",
+            ]
         )
-    return "\n".join(lines) + "\n"
+    columns = (
+        "kernel",
+        "machine",
+        "filesystem",
+        "seeds",
+        "CPUs",
+        "cuts",
+        "promises",
+        "lost",
+        "longer files",
+        "hours",
+    )
+    return markdown.table(columns, rows, left=4)

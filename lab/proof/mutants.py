@@ -14,12 +14,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from pydantic import TypeAdapter
 
+from lab.result import provenance
+from lab.util import markdown
 from lab.util.errors import LabError, unknown_name
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
@@ -27,8 +29,7 @@ from lab.util.process import stream
 from lab.util.progress import duration
 
 MUTANTS = REPO / "tests" / "mutants"
-JSON = "mutants.json"
-TABLE = "mutants.md"
+NAME = "mutants"
 
 # The last of all systems, whatever the others are called.
 _SYSTEM = "z-mutant"
@@ -155,29 +156,33 @@ def run(chosen: Sequence[str], say: Callable[[str], None], take: Callable[[Outco
 
 
 def keep(found: Sequence[Outcome], folder: Path) -> None:
-    """Put what became of mutants into a folder, instead of what is there of the same ones."""
-    folder.mkdir(parents=True, exist_ok=True)
-    adapter = TypeAdapter(list[Outcome])
-    path = folder / JSON
-    before = adapter.validate_json(path.read_bytes()) if path.exists() else []
+    """Put what became of mutants into a folder, instead of what is there of the same ones.
+
+    Args:
+        found: the outcomes.
+        folder: of the result; what it has of another change is left behind.
+    """
+    before = TypeAdapter(list[Outcome]).validate_python(provenance.earlier_rows(folder))
     every = {one.name: one for one in [*before, *found] if one.name in names()}
     ordered = [every[name] for name in sorted(every)]
-    path.write_bytes(adapter.dump_json(ordered, indent=1) + b"\n")
-    (folder / TABLE).write_text(table(ordered), encoding="utf-8")
+    provenance.write(folder, NAME, [asdict(one) for one in ordered], [], table=table(ordered))
 
 
 def table(found: Sequence[Outcome]) -> str:
     """Return the table of mutants."""
-    lines = [
-        "| mutant | what is broken | test | outcome | build, s | test, s |",
-        "|---|---|---|---|---:|---:|",
-    ]
-    for one in found:
-        test = one.test.removeprefix("tests/guest/")
-        lines.append(
-            f"| {one.name} | {one.what} | `{test}` | {one.verdict} | {one.build_s:.0f} | {one.test_s:.0f} |"
+    rows = [
+        (
+            one.name,
+            one.what,
+            f"`{one.test.removeprefix('tests/guest/')}`",
+            one.verdict,
+            f"{one.build_s:.0f}",
+            f"{one.test_s:.0f}",
         )
-    return "\n".join(lines) + "\n"
+        for one in found
+    ]
+    columns = ("mutant", "what is broken", "test", "outcome", "build, s", "test, s")
+    return markdown.table(columns, rows, left=4)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from lab.profile.bottleneck import Bottleneck
 from lab.result.results import Cell
+from lab.util.markdown import table
 
 COLUMNS = (
     "fs",
@@ -32,12 +33,7 @@ def markdown(cells: Iterable[Cell]) -> list[str]:
     rows = [_row(cell, cell.bottleneck) for cell in cells if cell.bottleneck]
     if not rows:
         return []
-    numbers = len(COLUMNS) - LEFT_COLUMNS - 2
-    return [
-        f"| {' | '.join(COLUMNS)} |",
-        f"|{'---|' * LEFT_COLUMNS}{'---:|' * numbers}---|---|",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
+    return table(COLUMNS, rows, LEFT_COLUMNS).splitlines()
 
 
 def _row(cell: Cell, limit: Bottleneck) -> list[str]:

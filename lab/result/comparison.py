@@ -9,14 +9,21 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from lab.experiment.measure import Spread, significant
-from lab.experiment.published import Affinity, Bar, Kind, Layout, Pick, Published
+from lab.experiment.axes import AXES, Affinity, Layout, axes_of
+from lab.experiment.measure import FIGURES, Spread, significant
+from lab.experiment.published import Bar, Kind, Pick, Published
 from lab.experiment.scenario import Scenario
 from lab.experiment.setting import Setting
 from lab.result.results import Cell
 from lab.result.verdict import ASSUMED_NULL
 
-UNITS = {"throughput": "MiB/s", "seconds": "s", "latency": "us", "extents": "extents"}
+#: The figure that each kind of claim is about.
+ABOUT: dict[Kind, str] = {
+    "throughput": "mib_s",
+    "seconds": "seconds",
+    "latency": "latency_mean_us",
+    "extents": "extents",
+}
 
 
 class Gain(BaseModel):
@@ -109,12 +116,8 @@ def clear(chosen: Scenario, cells: Sequence[Cell]) -> list[Cleared]:
 
 def figure(cell: Cell, kind: Kind) -> Spread | None:
     """Return the figure of a cell that a kind of claim is about."""
-    return {
-        "throughput": cell.mib_s,
-        "seconds": cell.seconds,
-        "latency": cell.latency_mean_us,
-        "extents": cell.extents,
-    }[kind]
+    found: Spread | None = getattr(cell, ABOUT[kind])
+    return found
 
 
 def gain(kind: Kind, base: float, new: float) -> float | None:
@@ -122,7 +125,8 @@ def gain(kind: Kind, base: float, new: float) -> float | None:
 
     Seconds and latencies are turned around, so that above 1 is a gain. None for a base or figure of 0.
     """
-    above, below = (base, new) if kind in ("seconds", "latency") else (new, base)
+    is_turned = FIGURES[ABOUT[kind]].better == "less" and kind != "extents"
+    above, below = (base, new) if is_turned else (new, base)
     return significant(above / below) if below else None
 
 
@@ -139,14 +143,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
     contexts: int | Literal["best", "worst"] = "worst" if row.kind == "extents" else "best"
     if len(row.contexts) == 1:
         contexts = row.contexts[0]
-    wanted = Pick(
-        contexts=contexts,
-        affinity=row.affinity,
-        ag_mode=row.ag_mode,
-        layout=row.layout,
-        placement=row.placement,
-    )
-    new = _pick(place, row.kind, wanted)
+    new = _pick(place, row.kind, Pick(contexts=contexts, **row.choice))
     published = _published_gain(row)
     measured = _measured_gain(row.kind, base, new)
     return Comparison(
@@ -159,7 +156,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
         kind=row.kind,
         unit=row.unit,
         published=published,
-        measured_unit=UNITS[row.kind],
+        measured_unit=FIGURES[ABOUT[row.kind]].unit or row.kind,
         measured=measured,
         verdict=_verdict(row.kind, published.ratio, measured),
         curves=_curves(row, place, base),
@@ -214,7 +211,8 @@ def _curves(row: Published, place: _Place, base: Cell | None) -> list[Curve]:
     parallel = [
         cell
         for cell in place.cells
-        if cell.variant == "parallel" and cell.ag_mode == row.ag_mode and cell.placement == row.placement
+        if cell.variant == "parallel"
+        and all(cell.choice[name] == row.choice[name] for name, _ in axes_of("kernel"))
     ]
     # One context has nothing to choose: its cell belongs to every affinity.
     affinities = {cell.affinity: None for cell in parallel if cell.contexts != 1} or {None: None}
@@ -283,12 +281,12 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
         (value.median, cell)
         for cell in place.cells
         if cell.variant == pick.variant
-        and cell.layout == pick.layout
         and _has_contexts(cell, pick)
-        and (cell.affinity == pick.affinity or cell.contexts == 1)
-        and (cell.workers == pick.workers or cell.variant == "stock")
-        and (cell.ag_mode == pick.ag_mode or cell.variant == "stock")
-        and (cell.placement == pick.placement or cell.variant == "stock")
+        and all(
+            cell.choice[name] == pick.choice[name]
+            for name, axis in AXES.items()
+            if axis.applies(cell.variant, cell.contexts)
+        )
         and (value := figure(cell, kind)) is not None
     ]
     if not found:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from lab.result.report import in_order
 from lab.result.results import Cell, Key
+from lab.util.markdown import table
 
 COLUMNS = ("device", "CPUs", "fs", "dirty limit", "setting", "A, MiB/s", "B, MiB/s", "B / A", "")
 LEFT_COLUMNS = 5
@@ -20,8 +21,7 @@ def markdown(before: Sequence[Cell], after: Sequence[Cell]) -> str:
     others = {_key(cell): cell for cell in after}
     own = {_key(cell) for cell in before}
     pairs = [(cell, others[_key(cell)]) for cell in in_order(before) if _key(cell) in others]
-    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * LEFT_COLUMNS}---:|---:|---:|---|"]
-    lines += [f"| {' | '.join(_row(a, b))} |" for a, b in pairs]
+    lines = table(COLUMNS, [_row(a, b) for a, b in pairs], LEFT_COLUMNS).splitlines()
     if not pairs:
         lines = ["no setting is in both results"]
     for name, alone in (

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import json
 import os
 import platform
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from lab.tree import change
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from lab.util.process import output
+
+SUMMARY, META, TABLE = "summary.json", "meta.json", "table.md"
 
 
 def collect(
@@ -29,6 +33,8 @@ def collect(
         releases: ``uname -r`` of those that told it, by flavour.
     """
     told = releases or {}
+    listed = list(kernels)
+    are_mixed = len({kernel.machine for kernel in listed}) > 1
     return {
         "view": view,
         "command": shlex.join(["./pwb", *sys.argv[1:]]),
@@ -40,14 +46,41 @@ def collect(
         },
         "change": change.identity(),
         "kernels": {
-            kernel.flavour: {
+            f"{kernel.machine} {kernel.flavour}" if are_mixed else kernel.flavour: {
                 "version": kernel.version,
                 "release": told.get(kernel.flavour),
                 "identity": kernel.identity,
                 "config_sha256": hashlib.sha256(kernel.config.read_bytes()).hexdigest(),
             }
-            for kernel in kernels
+            for kernel in listed
         },
         "commit": output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"]),
         "changed_files": len(output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
     }
+
+
+def write(folder: Path, view: str, rows: Iterable[object], kernels: Iterable[Kernel], *, table: str) -> None:
+    """Write a result: summary.json, meta.json and table.md.
+
+    Args:
+        folder: where to write, made if missing.
+        view: name of what makes the table again, as for :func:`collect`.
+        rows: of all runs, as JSON takes them.
+        kernels: those that were booted.
+        table: the table.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    (folder / SUMMARY).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    (folder / META).write_text(json.dumps(collect(view, kernels), indent=1) + "\n", encoding="utf-8")
+    (folder / TABLE).write_text(table, encoding="utf-8")
+
+
+def earlier_rows(folder: Path) -> list[Any]:
+    """Return the rows of a result that is to be added to; none if it is of another change."""
+    try:
+        about = json.loads((folder / META).read_text(encoding="utf-8"))
+        rows: list[Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    return rows if about["change"] == change.identity() else []

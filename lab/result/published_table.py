@@ -18,10 +18,11 @@ from rich.table import Table
 from lab.experiment import bench
 from lab.experiment import scenario as scenarios
 from lab.experiment.scenario import Machine
-from lab.result import plots, results
+from lab.result import plots, provenance, results
 from lab.result.comparison import Cleared, Comparison, Curve, Gain, clear, compare_cells
 from lab.result.report import terminal
 from lab.tree.source import Source
+from lab.util import markdown as tables
 from lab.util.errors import LabError
 
 OUTPUT = results.RESULTS / "published"
@@ -109,8 +110,10 @@ def compare(folders: list[Path], output: Path, console: Console | None = None) -
     """
     summary = _summary(folders)
     output.mkdir(parents=True, exist_ok=True)
-    (output / "summary.json").write_text(summary.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    (output / "table.md").write_text(markdown(summary), encoding="utf-8")
+    (output / provenance.SUMMARY).write_text(summary.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    (output / provenance.TABLE).write_text(markdown(summary), encoding="utf-8")
+    about = provenance.collect("published", []) | {"change": _one_change(folders)}
+    (output / provenance.META).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     drawn = _draw(summary.comparisons, output)
     out = console or terminal()
     for grid in _grids(summary):
@@ -147,6 +150,12 @@ def _summary(folders: list[Path]) -> Summary:
         summary.comparisons += compare_cells(chosen, cells)
         summary.bars += clear(chosen, cells)
     return summary
+
+
+def _one_change(folders: list[Path]) -> str | None:
+    """Return the identity of the change that all results were measured with; None if they differ."""
+    changes = {results.read(folder)[1].get("change") for folder in folders}
+    return changes.pop() if len(changes) == 1 else None
 
 
 def _measured_with(meta: dict[str, Any]) -> MeasuredWith:
@@ -260,11 +269,4 @@ def _terminal_table(grid: _Grid) -> Table:
 
 
 def _markdown(grid: _Grid) -> str:
-    lines = [
-        f"{grid.title}:",
-        "",
-        f"| {' | '.join(grid.columns)} |",
-        f"|{'---|' * grid.left}{'---:|' * (len(grid.columns) - grid.left)}",
-        *(f"| {' | '.join(row)} |" for row in grid.rows),
-    ]
-    return "\n".join(lines) + "\n"
+    return f"{grid.title}:\n\n" + tables.table(grid.columns, grid.rows, grid.left)

@@ -6,36 +6,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from lab.experiment.measure import Spread
-from lab.experiment.published import AgMode
+from lab.experiment.axes import axes_of
+from lab.experiment.measure import FIGURES, Spread
 from lab.result import bottleneck_table, verdict
 from lab.result.results import Cell
+from lab.util import markdown as tables
 
-AG_MODES = get_args(AgMode)
 # Wide enough for the table where there is no terminal to ask.
 PLAIN_WIDTH = 140
 WIDEST = 1000
+#: The figures of the table, beside throughput.
+SHOWN = {name: one for name, one in FIGURES.items() if one.heading and name != "mib_s"}
 COLUMNS = (
     "fs",
     "dirty limit",
     "setting",
-    "MiB/s",
+    FIGURES["mib_s"].column,
     "min..max",
     "x stock",
     "x BDIs",
     "x direct",
-    "mean µs",
-    "p99 µs",
-    "CPU s/GiB",
-    "CPUs busy",
-    "sync s",
-    "extents",
+    *(one.column for one in SHOWN.values()),
 )
 LEFT_COLUMNS = 3
 # Left out in this order where the terminal is too narrow; table.md has them all.
@@ -70,15 +67,17 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
             filesystems.index(cell.fs),
             cell.dirty_limit_mib is None,
             cell.dirty_limit_mib or 0,
-            cell.layout,
+            _ranks(cell, "files"),
             rank[cell.variant],
-            cell.affinity or "",
+            _ranks(cell, "contexts"),
             cell.contexts or 0,
-            cell.workers or 0,
-            AG_MODES.index(cell.ag_mode) if cell.ag_mode else 0,
-            cell.placement or "",
+            _ranks(cell, "kernel"),
         ),
     )
+
+
+def _ranks(cell: Cell, kind: str) -> list[Any]:
+    return [axis.rank(cell.choice[name]) for name, axis in axes_of(kind)]
 
 
 def row(cell: Cell) -> list[str]:
@@ -87,17 +86,12 @@ def row(cell: Cell) -> list[str]:
         cell.fs,
         f"{cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else "-",
         cell.label + _found(cell) + _mark(cell),
-        f"{cell.mib_s.median:.0f}",
+        FIGURES["mib_s"].text(cell.mib_s.median),
         f"{cell.mib_s.min:.0f}..{cell.mib_s.max:.0f}",
         _ratio(cell.ratio_to_stock),
         _ratio(cell.ratio_to_bdis),
         _ratio(cell.ratio_to_direct),
-        _median(cell.latency_mean_us, ".0f"),
-        _median(cell.latency_p99_us, ".0f"),
-        _median(cell.flusher_cpu_s_per_gib, ".2f"),
-        _median(cell.cpu_busy, ".0%"),
-        _median(cell.sync_s, ".2f"),
-        _median(cell.extents, ".0f"),
+        *(one.text(_median(cell, name)) for name, one in SHOWN.items()),
     ]
 
 
@@ -237,10 +231,7 @@ def markdown(cells: list[Cell], notes: list[str]) -> str:
     for rig, shown in rigs(cells).items():
         runs = max(cell.runs for cell in shown)
         lines += [f"Device `{rig.device}`{rig.cpus_said}, MiB/s at the device, median of {runs}:", ""]
-        lines.append(f"| {' | '.join(COLUMNS)} |")
-        lines.append(f"|{'---|' * LEFT_COLUMNS}{'---:|' * (len(COLUMNS) - LEFT_COLUMNS)}")
-        lines += [f"| {' | '.join(row(cell))} |" for cell in shown]
-        lines.append("")
+        lines += [tables.table(COLUMNS, [row(cell) for cell in shown], LEFT_COLUMNS)]
         limits = bottleneck_table.markdown(shown)
         lines += ["What limits each, by its profile:", "", *limits, ""] if limits else []
     lines += [f"- {said}" for said in remarks(cells, notes)]
@@ -283,5 +274,6 @@ def _ratio(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _median(value: Spread | None, form: str) -> str:
-    return "-" if value is None else format(value.median, form)
+def _median(cell: Cell, name: str) -> float | None:
+    found: Spread | None = getattr(cell, name)
+    return found.median if found else None

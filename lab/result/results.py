@@ -4,17 +4,28 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import datetime
 import json
 import os
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import pandas as pd
 from pydantic import BaseModel
 
-from lab.experiment.measure import Figures, Rates, Raw, Spread, rate_spread, ratio, significant, spread
-from lab.experiment.published import Variant
+from lab.experiment.axes import Variant
+from lab.experiment.measure import (
+    FIGURES,
+    Figures,
+    FiguresOf,
+    Rates,
+    Raw,
+    Spread,
+    rate_spread,
+    ratio,
+    significant,
+    spread,
+)
 from lab.experiment.scenario import Machine
 from lab.experiment.setting import Setting
 from lab.profile.bottleneck import Bottleneck
@@ -37,7 +48,7 @@ class Key(Setting, frozen=True):
     dirty_limit_mib: int | None
 
 
-class Cell(Key, frozen=True):
+class Cell(Key, FiguresOf[Spread], frozen=True):
     """One row of the result: one setting, all its repetitions.
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
@@ -50,7 +61,6 @@ class Cell(Key, frozen=True):
     kernel: Literal["stock", "parallel"]
     runs: int
     steady: bool
-    mib_s: Spread
     rates: tuple[tuple[float, ...], ...] = ()
     ratio_to_stock: float | None = None
     ratio_to_stock_spread: Spread | None = None
@@ -58,21 +68,6 @@ class Cell(Key, frozen=True):
     ratio_to_bdis_spread: Spread | None = None
     ratio_to_direct: float | None = None
     ratio_to_direct_spread: Spread | None = None
-    flusher_cpu_s_per_gib: Spread | None
-    kworker_cpu_s_per_gib: Spread | None
-    cpu_busy: Spread | None = None
-    latency_mean_us: Spread | None
-    latency_p99_us: Spread | None
-    slowest_job_mib_s: Spread | None = None
-    dirty_mib: Spread | None
-    dirty_max_mib: Spread | None = None
-    dirty_growth_mib: Spread | None = None
-    writeback_mib: Spread | None
-    sync_s: Spread | None
-    seconds: Spread | None = None
-    extents: Spread | None
-    extents_before: Spread | None
-    contexts_used: Spread | None = None
     host_s_per_s: Spread | None = None
     lost: Spread | None = None
     bottleneck: Bottleneck | None = None
@@ -142,42 +137,28 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[R
     to_bdis = ratio(rates[key], base("bdis", None))
     to_direct = ratio(rates[key], base("direct", None))
 
-    def over(name: str) -> Spread | None:
-        return spread(getattr(run.figures, name) for run in runs)
-
-    return Cell(
-        **dict(key),
-        scenario=scenario,
-        kernel="parallel" if key.variant == "parallel" else "stock",
-        runs=len(runs),
-        steady=all(run.figures.steady for run in runs),
-        mib_s=rate,
-        rates=tuple(tuple(significant(part) for part in one.parts) for one in rates[key] if one),
-        ratio_to_stock=to_stock[0],
-        ratio_to_stock_spread=to_stock[1],
-        ratio_to_bdis=to_bdis[0],
-        ratio_to_bdis_spread=to_bdis[1],
-        ratio_to_direct=to_direct[0],
-        ratio_to_direct_spread=to_direct[1],
-        flusher_cpu_s_per_gib=over("flusher_cpu_s_per_gib"),
-        kworker_cpu_s_per_gib=over("kworker_cpu_s_per_gib"),
-        cpu_busy=over("cpu_busy"),
-        latency_mean_us=over("latency_mean_us"),
-        latency_p99_us=over("latency_p99_us"),
-        slowest_job_mib_s=over("slowest_job_mib_s"),
-        dirty_mib=over("dirty_mib"),
-        dirty_max_mib=over("dirty_max_mib"),
-        dirty_growth_mib=over("dirty_growth_mib"),
-        writeback_mib=over("writeback_mib"),
-        sync_s=over("sync_s"),
-        seconds=over("seconds"),
-        extents=over("extents"),
-        extents_before=over("extents_before"),
-        contexts_used=over("contexts_used"),
-        host_s_per_s=spread(run.clock.host_s_per_s if run.clock else None for run in runs),
-        lost=spread(run.clock.lost if run.clock else None for run in runs),
-        bottleneck=runs[0].bottleneck,
-        raw=list(dict.fromkeys(run.raw for run in runs)),
+    over = {name: spread(getattr(run.figures, name) for run in runs) for name in FIGURES}
+    return Cell.model_validate(
+        dict(key)
+        | over
+        | {
+            "scenario": scenario,
+            "kernel": "parallel" if key.variant == "parallel" else "stock",
+            "runs": len(runs),
+            "steady": all(run.figures.steady for run in runs),
+            "mib_s": rate,
+            "rates": tuple(tuple(significant(part) for part in one.parts) for one in rates[key] if one),
+            "ratio_to_stock": to_stock[0],
+            "ratio_to_stock_spread": to_stock[1],
+            "ratio_to_bdis": to_bdis[0],
+            "ratio_to_bdis_spread": to_bdis[1],
+            "ratio_to_direct": to_direct[0],
+            "ratio_to_direct_spread": to_direct[1],
+            "host_s_per_s": spread(run.clock.host_s_per_s if run.clock else None for run in runs),
+            "lost": spread(run.clock.lost if run.clock else None for run in runs),
+            "bottleneck": runs[0].bottleneck,
+            "raw": list(dict.fromkeys(run.raw for run in runs)),
+        }
     )
 
 
@@ -211,28 +192,28 @@ def publish(folder: Path) -> Path:
 
 def write(folder: Path, found: list[Cell], meta: dict[str, Any]) -> None:
     """Write ``summary.json``, the list of cells, and ``meta.json``, what they were measured with."""
-    dumped = [cell.model_dump(mode="json") for cell in found]
-    (folder / "summary.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
+    lines = ",\n".join(cell.model_dump_json() for cell in found)
+    (folder / "summary.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     (folder / "meta.json").write_text(json.dumps(meta, indent=1, default=str) + "\n", encoding="utf-8")
 
 
-def write_runs(folder: Path, measured: list[Measured]) -> None:
-    """Write ``runs.csv``, a row for each run: its setting, its round and every figure."""
+def table_of_runs(measured: list[Measured]) -> pd.DataFrame:
+    """Return a row for each run: its setting, its round and every figure."""
     rows = [
         one.key.model_dump()
         | {"round": one.round}
         | one.figures.model_dump()
+        | {"parts_mib_s": " ".join(str(significant(part)) for part in one.figures.rates.parts)}
         | (one.clock.model_dump() if one.clock else {})
         | {"raw": one.raw}
         for one in measured
     ]
-    for row in rows:
-        row["parts_mib_s"] = " ".join(str(significant(part)) for part in row["parts_mib_s"])
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    with (folder / RUNS).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    return pd.DataFrame(rows)
+
+
+def write_runs(folder: Path, measured: list[Measured]) -> None:
+    """Write ``runs.csv``, a row for each run."""
+    table_of_runs(measured).to_csv(folder / RUNS, index=False, lineterminator="\n")
 
 
 def read(folder: Path) -> tuple[list[Cell], dict[str, Any]]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from statistics import geometric_mean
 
-from lab.experiment.measure import Spread
+from lab.experiment.measure import FIGURES, Spread
 from lab.result.results import Cell
+from lab.util import markdown
 from lab.util.errors import LabError
 
-# Asked of every cell, as ratios to stock, at least and at most: in the order of _figures().
-BARS: list[tuple[float | None, float | None]] = [
-    (1.0, None),  # throughput
-    (None, 1.1),  # 99th percentile of write latency
-    (0.8, None),  # slowest job
-    (None, 1.1),  # most dirty pages
-]
+# Asked of every cell, as ratios to stock, at least and at most.
+BARS: dict[str, tuple[float | None, float | None]] = {
+    "mib_s": (1.0, None),
+    "latency_p99_us": (None, 1.1),
+    "slowest_job_mib_s": (0.8, None),
+    "dirty_max_mib": (None, 1.1),
+}
+HEADINGS = [FIGURES[name].name for name in BARS]
 
 
 def table(cells: list[Cell]) -> str:
@@ -30,20 +32,13 @@ def table(cells: list[Cell]) -> str:
     Raises:
         LabError: a cell has no stock cell to be compared with.
     """
-    lines = [
-        "| fs | dirty limit | contexts | throughput | p99 latency | slowest job | most dirty |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    rows = []
     for cell in cells:
-        if cell.variant != "parallel":
-            continue
-        stock = _stock(cell, cells)
-        compared = zip(_figures(cell), _figures(stock), BARS, strict=True)
-        shown = [_ratio(ours, theirs, *bar) for ours, theirs, bar in compared]
-        lines.append(
-            f"| {cell.fs} | {cell.dirty_limit_mib} MiB | {cell.contexts} | " + " | ".join(shown) + " |"
-        )
-    return "\n".join(lines)
+        if cell.variant == "parallel":
+            compared = zip(_figures(cell), _figures(_stock(cell, cells)), BARS.values(), strict=True)
+            shown = [_ratio(ours, theirs, *bar) for ours, theirs, bar in compared]
+            rows.append([cell.fs, f"{cell.dirty_limit_mib} MiB", str(cell.contexts), *shown])
+    return markdown.table(["fs", "dirty limit", "contexts", *HEADINGS], rows, left=1)
 
 
 def means(cells: list[Cell]) -> str:
@@ -55,10 +50,7 @@ def means(cells: list[Cell]) -> str:
     Raises:
         LabError: a cell has no stock cell to be compared with.
     """
-    lines = [
-        "| dirty limit | contexts | throughput | p99 latency | slowest job | most dirty |",
-        "|---:|---:|---:|---:|---:|---:|",
-    ]
+    rows = []
     ours = [cell for cell in cells if cell.variant == "parallel"]
     for limit, contexts in sorted({(cell.dirty_limit_mib or 0, cell.contexts or 0) for cell in ours}):
         pairs = [
@@ -70,13 +62,13 @@ def means(cells: list[Cell]) -> str:
             *(zip(_figures(cell), _figures(stock), strict=True) for cell, stock in pairs), strict=True
         )
         shown = [_mean(list(figure)) for figure in figures]
-        lines.append(f"| {limit} MiB | {contexts} | " + " | ".join(shown) + " |")
-    return "\n".join(lines)
+        rows.append([f"{limit} MiB", str(contexts), *shown])
+    return markdown.table(["dirty limit", "contexts", *HEADINGS], rows, left=0)
 
 
 def _figures(cell: Cell) -> list[Spread | None]:
-    """Return throughput, 99th percentile of write latency, slowest job and most dirty pages."""
-    return [cell.mib_s, cell.latency_p99_us, cell.slowest_job_mib_s, cell.dirty_max_mib]
+    """Return the figures that something is asked of, in their order."""
+    return [getattr(cell, name) for name in BARS]
 
 
 def _mean(pairs: list[tuple[Spread | None, Spread | None]]) -> str:

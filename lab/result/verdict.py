@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from lab.experiment.measure import Spread
+from lab.experiment.axes import axes_of
+from lab.experiment.measure import FIGURES, Spread
 from lab.result.interval import CONFIDENCE, Interval, ratio_interval
 from lab.result.results import Cell
 
@@ -21,14 +22,8 @@ from lab.result.results import Cell
 ASSUMED_NULL = 0.05
 #: What lies within this of stock, its interval included, is as good as stock.
 AS_STOCK = 0.03
-#: A figure of a cell that a verdict is held against, and what to call it.
-COSTS = (
-    ("latency_mean_us", "mean latency"),
-    ("latency_p99_us", "p99 latency"),
-    ("flusher_cpu_s_per_gib", "flushers' CPU time per GiB"),
-    ("extents", "extents"),
-    ("sync_s", "final sync"),
-)
+#: Figures that a verdict is held against, and what to call them.
+COSTS = {name: one.name for name, one in FIGURES.items() if one.is_cost}
 #: From so many busy CPUs on nothing is left for more flushers.
 ALL_BUSY = 0.95
 #: A bound that is no further from stock than this leaves nothing to be gained.
@@ -119,7 +114,7 @@ class Verdict:
     def costs(self) -> list[str]:
         """Say what else differs from stock; with several rounds, between what it lies."""
         said = []
-        for field, name in COSTS:
+        for field, name in COSTS.items():
             ours: Spread | None = getattr(self.cell, field)
             base: Spread | None = getattr(self.stock, field) if self.stock else None
             if not ours or not base or min(base.min, base.median) <= 0:
@@ -171,9 +166,7 @@ def is_null(cell: Cell) -> bool:
     return (
         cell.variant == "parallel"
         and cell.contexts == 1
-        and cell.workers in (None, 1)
-        and cell.ag_mode in (None, "off")
-        and cell.placement in (None, "base")
+        and all(cell.choice[name] in axis.usual for name, axis in axes_of("kernel"))
     )
 
 

@@ -11,8 +11,8 @@ from lab.tree import config
 from lab.tree.hooks import own_files
 from lab.util.paths import REPO
 
-# No part of a kernel that is measured.
-_NOT_BUILT = re.compile(r"documentation|tests", re.IGNORECASE)
+# No part of a kernel that is measured: documentation, tests, messages of commits.
+_NOT_BUILT = re.compile(r"documentation|tests|\.toml$|\.j2$", re.IGNORECASE)
 _MEASURED = "parallel"
 
 

@@ -19,6 +19,8 @@ from lab.util.paths import cache_dir
 
 SUITE = "trixie-backports"
 STAMP = ".pwb-source.json"
+#: The kernel series that is meant unless another one is asked for.
+SERIES = "7.3"
 
 _MARKS = ("fs/fs-writeback.c", "mm/backing-dev.c")
 _SERIES = re.compile(r"^\d+\.\d+$")
@@ -41,7 +43,7 @@ class Source:
     identity: str
 
 
-def fetch(series: str = "7.3") -> Source:
+def fetch(series: str = SERIES) -> Source:
     """Return the packaged kernel source of a series, from the cache or else from the machine's Debian mirror.
 
     A tree of the series in the cache is used without asking whether there is a newer one.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.probes.amplification import LIBRARY
+from lab.probes.amplification.probe import LIBRARY
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from tests.guest.output import output_of

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.docs import measurements, pages
+from lab.experiment.measure import FIGURES
 from lab.util.paths import REPO
 
 HANDWRITTEN = pages.pages()
@@ -62,3 +63,10 @@ def test_every_command_is_in_the_docs() -> None:
 
     text = "".join(page.read_text() for page in PAGES)
     assert [name for name in cli.cli.commands if f"./pwb {name}" not in text] == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_explained_with_its_unit(name: str) -> None:
+    lines = (REPO / "docs" / "results.md").read_text().splitlines()
+    [row] = [line for line in lines if line.startswith("|") and f"`{name}`" in line.split("|")[1]]
+    assert FIGURES[name].unit == row.split("|")[2].strip()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lab.docs import measurements, pages
-from lab.docs.measurements import MEASUREMENTS, MOST_BYTES, TABLE
+from lab.docs.measurements import MEASUREMENTS, MOST_BYTES
+from lab.result.provenance import TABLE
 from lab.util.paths import REPO
 
 PAGES = pages.pages()

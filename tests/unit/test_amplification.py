@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from lab.machine import devices
-from lab.probes import amplification
-from lab.probes.amplification import PLACEMENTS, Recorded
+from lab.probes import runner
+from lab.probes.amplification.probe import PLACEMENTS, Amplification, Recorded
 from lab.tree.build import Kernel
 
 
@@ -27,26 +27,34 @@ RUNS = {
 }
 
 
-def test_figures() -> None:
-    found = amplification.amplification(RUNS)
-    assert found["none"].runs == [2, 3, 2.5]
-    assert (found["none"].median, found["none"].change) == (2.5, 0)
-    assert (found["hints"].median, found["hints"].change) == (2, -0.2)
-    assert (found["streams"].median, found["streams"].change) == (1.2, -0.52)
+PROBE = Amplification(repetitions=3)
 
 
-def test_report(tmp_path: Path) -> None:
-    found = amplification.report(RUNS, tmp_path / "new")
-    assert (
-        json.loads((tmp_path / "new" / "summary.json").read_text())["streams"]
-        == found["streams"].model_dump()
+def table() -> pd.DataFrame:
+    boots = {boot.name: boot for boot in PROBE.boots()}
+    return pd.DataFrame(
+        [
+            boots[f"{name}-{number}"].axes | row
+            for name, recorded in RUNS.items()
+            for number, one in enumerate(recorded, 1)
+            for row in PROBE.rows(boots[f"{name}-{number}"], one)
+        ]
     )
-    assert (tmp_path / "new" / "amplification.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_table_names_every_placement() -> None:
-    titles = list(amplification.table(amplification.amplification(RUNS)).columns[0].cells)
-    assert titles == [placement.title for placement in PLACEMENTS.values()]
+def test_placements_are_compared_by_their_medians() -> None:
+    assert table()["amplification"].tolist() == [2, 3, 2.5, 2, 1.1, 1.3]
+    assert PROBE.table(table()).splitlines()[2:] == [
+        "| no placement | 2.50 | 2.00 to 3.00 | +0% | 0.00 |",
+        "| life time hints | 2.00 | 2.00 to 2.00 | -20% | 0.00 |",
+        "| write streams | 1.20 | 1.10 to 1.30 | -52% | 0.00 |",
+    ]
+
+
+def test_picture_has_a_line_for_each_run(tmp_path: Path) -> None:
+    records = {f"{name}-{number}": one for name, of in RUNS.items() for number, one in enumerate(of, 1)}
+    PROBE.draw(table(), records, tmp_path)
+    assert (tmp_path / "amplification.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_there_is_a_device_for_every_placement() -> None:
@@ -59,8 +67,11 @@ def test_there_is_a_device_for_every_placement() -> None:
 
 @pytest.mark.guest
 @pytest.mark.parametrize("name", PLACEMENTS)
-def test_rocksdb_writes_to_flash(debug_kernel: Kernel, name: str) -> None:
-    found = amplification.record(debug_kernel, PLACEMENTS[name], records=4000, operations=4000)
+def test_rocksdb_writes_to_flash(debug_kernel: Kernel, name: str, tmp_path: Path) -> None:
+    probe = Amplification(repetitions=1, records=4000, operations=4000)
+    probe.prepare()
+    [boot] = [boot for boot in probe.boots() if boot.axes["placement"] == name]
+    found = runner.record(probe, boot, debug_kernel, tmp_path)
     assert [done for done, _, _ in found.samples] == list(range(0, 4001, 100))
     _, host, media = found.samples[-1]
     assert 0 < host <= media

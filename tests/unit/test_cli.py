@@ -11,13 +11,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from lab import cli
 from lab.experiment import bench, fiojob
 from lab.machine import devices, guest, host
 from lab.machine.hardware import Hardware
-from lab.probes import amplification
+from lab.probes import runner
+from lab.probes.amplification.probe import Amplification
 from lab.result import profile, published_table, results
 from lab.tree import build, config, series, source, weave
 from lab.util.errors import GuestError, LabError
@@ -254,11 +256,12 @@ def test_build_of_what_there_is_not(
 def test_amplification_tells_the_flash_what_was_deleted(
     calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: list[str], discard: bool
 ) -> None:
-    monkeypatch.setattr(amplification, "measure", calls.recorder("amplification", {}))
-    monkeypatch.setattr(amplification, "report", calls.recorder("report", {}))
+    runs = pd.DataFrame([{"placement": "none", "amplification": 1.0, "host_gib": 1.0}])
+    monkeypatch.setattr(runner, "check", calls.recorder("check", None))
+    monkeypatch.setattr(runner, "measure", calls.recorder("measure", runs))
     assert run("amplification", "--output", str(tmp_path), "--repetitions", "2", *option) == 0
-    [keywords] = [call[-1] for call in calls if call[0] == "amplification"]
-    assert keywords == {"discard": discard, "repetitions": 2}
+    [asked] = [call[1] for call in calls if call[0] == "measure"]
+    assert asked == Amplification(discard=discard, repetitions=2)
 
 
 def test_source_and_series_exclude_each_other(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""lab/probes/clock.py with made-up machines: what is a line of the table, and when a bound is met."""
+"""The probe of the clock with made-up machines: what is a line of the table, and when a bound is met."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lab.machine.hardware import Hardware
-from lab.probes import clock
-from lab.probes.clock import Row
-from lab.probes.trial import Outcome, Trial
+from lab.probes.clock import probe as clock
+from lab.probes.clock.probe import Row
+from lab.probes.clock.trial import Outcome, Trial
 from lab.util.errors import LabError
 
 Change = Callable[[Trial], float]
@@ -175,9 +175,9 @@ def line(test: str, measured: str) -> Row:
 
 def test_result_keeps_other_tests(tmp_path: Path) -> None:
     folder = tmp_path / "clock"
-    clock.keep([line("sleep", "old"), line("sleep", "older")], folder)
-    clock.keep([line("loop", "new")], folder)
-    every = clock.keep([line("sleep", "new")], folder)
+    clock.keep([line("sleep", "old"), line("sleep", "older")], [], folder)
+    clock.keep([line("loop", "new")], [], folder)
+    every = clock.keep([line("sleep", "new")], [], folder)
     assert [(row.test, row.measured) for row in every] == [("loop", "new"), ("sleep", "new")]
     assert len(json.loads((folder / "summary.json").read_text())) == 2
     assert (folder / "table.md").read_text() == clock.HEADING + (

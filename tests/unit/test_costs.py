@@ -3,29 +3,29 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import pandas as pd
 
-from lab.probes import costs
-from lab.tree.build import Kernel
+from lab.probes.costs.probe import SCRIPTS, Costs, Recorded
+from lab.probes.probe import Row
 
-STOCK, PARALLEL = (
-    Kernel(Path(name), name, "7.3.4", "i", Path("config"), "smp") for name in ("stock", "parallel")
-)
+PROBE = Costs(8)
 
 
-def run(kernel: Kernel, probe: costs.Probe, contexts: int | None) -> str:
-    assert (kernel is STOCK) == (contexts is None)
-    return f"a word first\n{json.dumps({f'{probe.script} {probe.arguments}': 100.0 * (contexts or 1)})}\n"
+def test_every_script_runs_on_stock_and_with_one_and_many_contexts() -> None:
+    boots = PROBE.boots()
+    assert [(boot.kernel, boot.axes["contexts"]) for boot in boots] == [
+        ("stock", 1),
+        ("parallel", 1),
+        ("parallel", 8),
+    ] * len(SCRIPTS)
+    assert [boot.arguments for boot in boots if boot.script.endswith("sync")] == [("1",), ("1",), ("8",)]
 
 
-def test_every_figure_is_a_multiple_of_stocks(tmp_path: Path) -> None:
-    found = costs.measure(STOCK, PARALLEL, [1, 8], run)
-    assert len(found) == len(costs.PROBES)
-    costs.keep(found, tmp_path)
-    head, _, first, *_ = (tmp_path / costs.TABLE).read_text().splitlines()
-    assert head == "| | unit | stock | 1 context | 8 contexts |"
-    assert first == "| cost_device.py () | bytes | 100 | 100 (1.00 x) | 800 (8.00 x) |"
-    assert [one["contexts"] for one in json.loads((tmp_path / costs.JSON).read_text())] == [
-        {"1": 100, "8": 800}
-    ] * len(found)
+def test_every_figure_is_a_multiple_of_stocks() -> None:
+    rows: list[Row] = []
+    for boot in PROBE.boots():
+        record = Recorded({f"what {boot.script} costs": 100.0 * float(boot.axes["contexts"] or 0)})
+        rows += [boot.axes | row for row in PROBE.rows(boot, record)]
+    head, _, first, *_ = PROBE.table(pd.DataFrame(rows).drop_duplicates()).splitlines()
+    assert head == "| cost of | unit | stock | 1 context | 8 contexts |"
+    assert first == "| what lab.probes.costs.device costs | bytes | 100 | 100 (1.00 x) | 800 (8.00 x) |"

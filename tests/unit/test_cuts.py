@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lab.proof import cuts
 from lab.proof.cuts import Outcome
+from lab.result import provenance
+from lab.tree import change
 from lab.tree.build import Kernel
 
 FOUND = Outcome(
@@ -39,13 +41,28 @@ def test_cuts_are_dealt_out_to_boots_with_seeds_of_their_own() -> None:
 
 
 def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
-    cuts.keep([FOUND], tmp_path)
+    config = tmp_path / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
+    cuts.keep([FOUND], kernel, tmp_path)
     again = replace(FOUND, promised=4000)
-    cuts.keep([again, replace(FOUND, seed=2, lost=["a file"]), replace(FOUND, fs="f2fs")], tmp_path)
-    assert (tmp_path / cuts.TABLE).read_text().splitlines()[2:] == [
-        "| parallel | uml | 2 | f2fs | 1 to 1 | 50 | 3,000 | 0 | 1 | 0.50 |",
-        "| parallel | uml | 2 | xfs | 1 to 2 | 100 | 7,000 | 1 | 2 | 1.00 |",
+    more = [again, replace(FOUND, seed=2, lost=["a file"]), replace(FOUND, fs="f2fs")]
+    cuts.keep(more, kernel, tmp_path)
+    assert (tmp_path / provenance.TABLE).read_text().splitlines()[2:] == [
+        "| parallel | uml | f2fs | 1 to 1 | 2 | 50 | 3,000 | 0 | 1 | 0.50 |",
+        "| parallel | uml | xfs | 1 to 2 | 2 | 100 | 7,000 | 1 | 2 | 1.00 |",
     ]
+
+
+def test_outcomes_of_another_kernel_are_left_behind(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
+    cuts.keep([FOUND], kernel, tmp_path)
+    meta = tmp_path / provenance.META
+    meta.write_text(meta.read_text().replace(change.identity(), "another"))
+    cuts.keep([replace(FOUND, fs="f2fs")], kernel, tmp_path)
+    assert "xfs" not in (tmp_path / provenance.TABLE).read_text()
 
 
 def test_a_line_says_what_was_lost() -> None:

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from guest.fiemap import extents
-from lab.probes import isolation
+from lab.probes.isolation import probe as isolation
+from lab.probes.probe import Row
 
 MIB = 1 << 20
+PROBE = isolation.Isolation()
 AG = isolation.DEVICE_MIB * MIB // isolation.AGS
 
 
@@ -24,10 +26,15 @@ TOGETHER = recorded([(0, MIB), (2 * MIB, MIB)], [(MIB, MIB), (3 * MIB, MIB)])
 APART = recorded([(0, 2 * MIB)], [(AG, 2 * MIB)])
 
 
+def figures(of: isolation.Recorded) -> Row:
+    [row] = PROBE.rows(PROBE.boots()[0], of)
+    return row
+
+
 def test_numbers() -> None:
-    assert isolation.isolation(TOGETHER) == isolation.Isolation(extents=4, ags_of_a_file=1, files_of_an_ag=2)
-    assert isolation.isolation(APART) == isolation.Isolation(extents=2, ags_of_a_file=1, files_of_an_ag=1)
-    assert isolation.isolation(recorded([(AG - MIB, 2 * MIB)])).ags_of_a_file == 2
+    assert figures(TOGETHER) == {"extents": 4, "ags_of_a_file": 1, "files_of_an_ag": 2}
+    assert figures(APART) == {"extents": 2, "ags_of_a_file": 1, "files_of_an_ag": 1}
+    assert figures(recorded([(AG - MIB, 2 * MIB)]))["ags_of_a_file"] == 2
 
 
 def test_cells() -> None:
@@ -45,11 +52,9 @@ def test_cells() -> None:
     )
 
 
-def test_report(tmp_path: Path) -> None:
-    isolation.report({"without streams": TOGETHER, "a stream each": APART}, tmp_path / "new")
-    summary = json.loads((tmp_path / "new" / "summary.json").read_text())
-    assert summary["a stream each"] == {"extents": 2, "ags_of_a_file": 1, "files_of_an_ag": 1}
-    assert (tmp_path / "new" / "isolation.png").stat().st_size > 1000
+def test_picture(tmp_path: Path) -> None:
+    PROBE.draw(pd.DataFrame(), {"none": TOGETHER, "streams": APART}, tmp_path)
+    assert (tmp_path / "isolation.png").stat().st_size > 1000
 
 
 def test_extents_of_a_real_file(tmp_path: Path) -> None:

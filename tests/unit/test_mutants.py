@@ -9,6 +9,7 @@ import pytest
 
 from lab.proof import mutants
 from lab.proof.mutants import Mutant, Outcome
+from lab.result import provenance
 from lab.util.errors import LabError
 
 TEST = "tests/guest/test_sync.py::test_syncfs_keeps_its_promise[xfs]"
@@ -73,7 +74,7 @@ def test_results_are_kept_beside_those_of_other_mutants(folder: Path, tmp_path: 
     mutants.keep([outcome("lazy", "survived")], results)
     mutants.keep([outcome("crazy")], results)
     mutants.keep([outcome("lazy")], results)
-    table = (results / mutants.TABLE).read_text()
+    table = (results / provenance.TABLE).read_text()
     assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| crazy", "| lazy"]
     assert "survived" not in table
     assert "`test_sync.py::test_syncfs_keeps_its_promise[xfs]` | caught | 61 | 5 |" in table

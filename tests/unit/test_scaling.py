@@ -11,7 +11,7 @@ from matplotlib.container import ErrorbarContainer
 
 from lab.experiment import scenario as scenarios
 from lab.experiment import schedule
-from lab.experiment.published import Variant
+from lab.experiment.axes import Variant
 from lab.result import plots, results, scaling
 from lab.result.results import Cell
 from lab.util.errors import LabError

@@ -98,6 +98,7 @@ contexts = [1, 8]
 base = 2
 new = [2, 5]
 affinity = "fs"
+workers = 1
 layout = "even"
 [[bars]]
 claim = "b"
@@ -126,6 +127,7 @@ def test_published_numbers_and_bars() -> None:
         ('fs = "xfs"', 'fs = "ext4"', "published T2: ext4 is none of the scenario's filesystems"),
         ('affinity = "fs"', 'affinity = "rotor"', "published T2: affinity rotor is none"),
         ('affinity = "fs"', "", "published T2: affinity None is none"),
+        ("workers = 1\n", "", "published T2: workers None is none"),
         ('of = { workers = 1, layout = "even" }', "of = { workers = 1 }", "bar 'b': layout as-made is none"),
         ("of = { workers = 1,", "of = { workers = 2,", "bar 'b': workers 2 is none of the scenario's"),
         ("of = { workers = 1,", "of = {", "bar 'b': workers None is none of the scenario's"),

@@ -48,6 +48,6 @@ def test_cell_without_stock() -> None:
 def test_command(tmp_path: Path) -> None:
     results.write(tmp_path, CELLS, {})
     shown = CliRunner().invoke(cli, ["throttle", str(tmp_path)])
-    assert shown.output == f"{throttle.means(CELLS)}\n\n{throttle.table(CELLS)}\n"
+    assert shown.output == f"{throttle.means(CELLS)}\n{throttle.table(CELLS)}"
     with pytest.raises(LabError, match="is no result of a bench"):
         CliRunner().invoke(cli, ["throttle", str(tmp_path / "none")], catch_exceptions=False)

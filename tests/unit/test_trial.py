@@ -12,8 +12,8 @@ import pytest
 
 from lab.machine import guest
 from lab.machine.guest import GuestResult
-from lab.probes import trial
-from lab.probes.trial import Stamped, Trial
+from lab.probes.clock import trial
+from lab.probes.clock.trial import Stamped, Trial
 from lab.util.errors import LabError
 from lab.util.program import compiled
 

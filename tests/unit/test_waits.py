@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from guest.waits import Flushers
-from lab.probes import waits
+from lab.probes.probe import Boot, Row
+from lab.probes.waits import probe as waits
+from lab.probes.waits.in_guest import Flushers
 from lab.util.errors import LabError
 
 # Two seconds: a flusher sleeps for the AGF, is woken, waits for a CPU, runs, and is preempted by another; a
@@ -66,46 +67,53 @@ def recorded(**changes: object) -> waits.Recorded:
     return waits.Recorded.model_validate(found | changes)
 
 
+PROBE = waits.Waits("xfs", (4,), ("fs",), ("apart",))
+[BOOT] = PROBE.boots()
+
+
+def row(boot: Boot = BOOT, **changes: object) -> Row:
+    [found] = PROBE.rows(boot, recorded(**changes))
+    return found
+
+
 def test_seconds_become_flushers() -> None:
-    column = waits.column(recorded(), 4, "fs", "apart")
-    assert column.flushers == {
+    assert row() == {
+        "mib_s": 40.0,
+        "in_one_ag": 0.75,
         "on a CPU": 0.5,
         "ready, no CPU": 0.25,
         "AGF": 0.5,
         "other": 0.1,
         "no work": 2.65,
     }
-    assert column.others == {"nobody_knows": 0.1}
 
 
 def test_trace_with_gaps_is_refused() -> None:
-    with pytest.raises(LabError, match="3 gaps"):
-        waits.column(recorded(lost=3), 4, "fs", "apart")
+    with pytest.raises(LabError, match="apart-fs-4 has 3 gaps"):
+        row(lost=3)
 
 
 def test_settings_leave_out_what_is_no_choice() -> None:
-    assert waits.settings("xfs", [1, 8], ["ino", "fs"], ["apart"]) == [
-        (1, "ino", "apart"),
-        (8, "ino", "apart"),
-        (8, "fs", "apart"),
-    ]
+    probe = waits.Waits("xfs", (1, 8), ("ino", "fs"), ("apart",))
+    assert [boot.name for boot in probe.boots()] == ["apart-ino-1", "apart-ino-8", "apart-fs-8"]
 
 
-@pytest.mark.parametrize(("affinities", "places"), [(["inode"], ["apart"]), (["ino"], ["appart"])])
-def test_unknown_setting_is_refused(affinities: list[str], places: list[str]) -> None:
+@pytest.mark.parametrize(("affinity", "place"), [("inode", "apart"), ("ino", "appart")])
+def test_unknown_setting_is_refused(affinity: str, place: str) -> None:
     with pytest.raises(LabError, match=r"unknown (affinity|place)"):
-        waits.settings("xfs", [1], affinities, places)
-
-
-def test_report_has_table_figures_and_picture(tmp_path: Path) -> None:
-    waits.report([waits.column(recorded(), 4, "fs", "apart")], "xfs", tmp_path / "new")
-    table = (tmp_path / "new" / "table.md").read_text()
-    assert "| MiB/s | in one AG | on a CPU | ready, no CPU | AGF | other | no work |" in table
-    assert "| apart | fs | 4 | 40 | 0.75 | 0.50 | 0.25 | 0.50 | 0.10 | 2.65 |" in table
-    assert json.loads((tmp_path / "new" / "summary.json").read_text())[0]["mib_s"] == 40.0
-    assert (tmp_path / "new" / "waits.png").stat().st_size > 1000
+        waits.Waits("xfs", (1,), (affinity,), (place,))
 
 
 def test_place_that_a_filesystem_has_not_is_refused() -> None:
     with pytest.raises(LabError, match="only xfs has it"):
-        waits.settings("ext4", [1], ["ino"], ["full"])
+        waits.Waits("ext4", (1,), ("ino",), ("full",))
+
+
+def test_table_and_picture_have_the_states_that_occur(tmp_path: Path) -> None:
+    runs = pd.DataFrame([BOOT.axes | row(), BOOT.axes | row(waits=[])])
+    head, _, first, second = PROBE.table(runs).splitlines()
+    assert head.endswith("| MiB/s | in one AG | on a CPU | ready, no CPU | AGF | other | no work |")
+    assert first == "| apart | fs | 4 | 40 | 0.75 | 0.50 | 0.25 | 0.50 | 0.10 | 2.65 |"
+    assert second == "| apart | fs | 4 | 40 | 0.75 | 0.50 | 0.25 | 0.00 | 0.00 | 3.25 |"
+    PROBE.draw(runs, {}, tmp_path)
+    assert (tmp_path / "waits.png").stat().st_size > 1000

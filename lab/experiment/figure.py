@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a figure is: how it is called and shown, and which way is better."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+#: What a table says where there is no figure.
+MISSING = "-"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a run.
+
+    Attributes:
+        name: in words, as in a sentence.
+        unit: of its values; empty for a count or a ratio.
+        heading: of its column in the table of a bench, which shows those that have one.
+        form: how a value is shown, as for :func:`format`.
+        better: whether more or less of it is better; None: neither.
+        is_cost: whether a verdict on throughput is held against it.
+    """
+
+    name: str
+    unit: str = ""
+    heading: str = ""
+    form: str = ".2f"
+    better: Literal["more", "less"] | None = None
+    is_cost: bool = False
+
+    @property
+    def column(self) -> str:
+        """Return the heading of its column."""
+        return self.heading or (f"{self.name}, {self.unit}" if self.unit else self.name)
+
+    def text(self, value: float | None) -> str:
+        """Show a value."""
+        # A missing figure comes out of a table of pandas as not a number.
+        return MISSING if value is None or math.isnan(value) else format(value, self.form)

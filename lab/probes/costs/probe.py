@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What our change costs where it has nothing to bring: memory, and CPU time of pages and syncs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+from pydantic import RootModel
+
+from lab.probes.probe import Boot, Probe, Row
+from lab.util import markdown
+
+MEM_MIB = 4096
+DEVICE_MIB = 1024
+#: Seconds of the host, a guard only.
+TIMEOUT_S = 1800
+OTHER_FILES = 64
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that runs in the guest.
+
+    Attributes:
+        name: its module in this folder.
+        unit: of all its figures.
+        arguments: its arguments; ``{contexts}`` stands for the number of contexts.
+        fs: filesystem under test, ``none`` where the script makes its own devices.
+    """
+
+    name: str
+    unit: str
+    arguments: tuple[str, ...] = ()
+    fs: str = "xfs"
+
+
+SCRIPTS = {
+    "device": Script("device", "bytes", fs="none"),
+    "cgroup": Script("cgroup", "bytes"),
+    "sync": Script("sync", "us", ("{contexts}",), fs="none"),
+    "page": Script("page", "us", ("0",)),
+    "page-beside-others": Script("page", "us", (str(OTHER_FILES),)),
+}
+
+
+class Recorded(RootModel[dict[str, float]]):
+    """What a script leaves: figures by what they are of."""
+
+
+@dataclass(frozen=True)
+class Costs(Probe[Recorded]):
+    """Every script on stock, and on the parallel kernel with one context and with one for each CPU.
+
+    Attributes:
+        cpus: the guests' CPUs.
+        possible_cpus: CPUs that the kernels prepare for; None: as many.
+    """
+
+    cpus: int
+    possible_cpus: int | None = None
+
+    name = "costs"
+    machine = "smp"
+    record = Recorded
+
+    def boots(self) -> list[Boot]:
+        """Boot a guest for each script, kernel and number of contexts."""
+        settings = [("stock", 1), *(("parallel", number) for number in sorted({1, self.cpus}))]
+        return [
+            self._boot(name, script, kernel, contexts)
+            for name, script in SCRIPTS.items()
+            for kernel, contexts in settings
+        ]
+
+    def _boot(self, name: str, script: Script, kernel: str, contexts: int) -> Boot:
+        settings = {}
+        if kernel == "parallel" and script.fs != "none":
+            settings = {"nwritebacks": str(contexts), "wb_affinity": "rotor"}
+        return Boot(
+            name=f"{name}-{kernel}-{contexts}",
+            script=f"lab.probes.costs.{script.name}",
+            arguments=tuple(word.replace("{contexts}", str(contexts)) for word in script.arguments),
+            kernel=kernel,
+            axes={"kernel": kernel, "contexts": contexts, "unit": script.unit},
+            options={
+                "cpus": self.cpus,
+                "possible_cpus": self.possible_cpus,
+                "fs": script.fs,
+                "device": "brd",
+                "device_size_mib": DEVICE_MIB,
+                "mem_mib": MEM_MIB,
+                "settings": settings,
+                "timeout_s": TIMEOUT_S,
+            },
+        )
+
+    def rows(self, boot: Boot, record: Recorded) -> list[Row]:
+        """Return a row for each figure."""
+        return [{"what": what, "cost": cost} for what, cost in record.root.items()]
+
+    @classmethod
+    def table(cls, runs: pd.DataFrame) -> str:
+        """Return a line for each figure, with that of contexts as a multiple of stock's."""
+        ours = runs[runs["kernel"] == "parallel"]
+        numbers = sorted(ours["contexts"].unique())
+        heads = [f"{number} context{'s' if number != 1 else ''}" for number in numbers]
+        cost = runs.set_index(["what", "kernel", "contexts"])["cost"]
+        rows = []
+        for what, unit in runs[["what", "unit"]].drop_duplicates().itertuples(index=False):
+            form = ",.0f" if unit == "bytes" else ",.2f"
+            stock = cost[what, "stock", 1]
+            found = [cost[what, "parallel", number] for number in numbers]
+            told = [f"{one:{form}} ({one / stock:.2f} x)" for one in found]
+            rows.append([what, "µs" if unit == "us" else unit, f"{stock:{form}}", *told])
+        return markdown.table(["cost of", "unit", "stock", *heads], rows, left=2)

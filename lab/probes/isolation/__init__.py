@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where XFS puts files that are written side by side."""

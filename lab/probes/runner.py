@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs a probe: alone on the machine, guest by guest, and leaves a result with its raw data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from guest import record as records
+from lab.machine import guest
+from lab.machine.hardware import Hardware
+from lab.probes.probe import Boot, Probe, R
+from lab.result import provenance
+from lab.tree.build import Kernel
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
+from lab.util.paths import REPO, cache_dir
+from lab.util.progress import Progress
+
+RAW = "raw"
+# Of what a script said, as much as an error shows.
+_SAID = 2000
+
+
+def check(probe: Probe[R]) -> None:
+    """Check ahead of a build what a guest of the probe would refuse.
+
+    Raises:
+        LabError: there is no such filesystem, device or machine, or the host has not the memory.
+    """
+    size = ("mem_mib", "cpus", "possible_cpus")
+    made = ("device", "device_size_mib")
+    for boot in probe.boots():
+        hardware = Hardware(
+            probe.machine, **{name: boot.options[name] for name in size if name in boot.options}
+        )
+        asked = {"fs": "xfs", "device": "nolat"} | {
+            name: boot.options[name] for name in ("fs", *made) if name in boot.options
+        }
+        guest.check(hardware, **asked)
+
+
+def measure(probe: Probe[R], kernel_of: Callable[[str], Kernel], folder: Path) -> pd.DataFrame:
+    """Boot all guests of a probe and write the result: summary.json, meta.json, table.md, pictures, raw/.
+
+    Args:
+        probe: the probe.
+        kernel_of: returns a kernel by its flavour.
+        folder: where to write, made if missing.
+
+    Returns:
+        The table of all runs.
+
+    Raises:
+        LabError: something is being measured already, or a guest or what ran in it failed. What was recorded
+            until then stays in ``raw/``.
+    """
+    boots = probe.boots()
+    found = {}
+    with exclusive(cache_dir() / "bench.lock", f"measuring {probe.name}"):
+        kernels = {flavour: kernel_of(flavour) for flavour in dict.fromkeys(boot.kernel for boot in boots)}
+        probe.prepare()
+        with Progress(probe.name) as progress:
+            for number, boot in enumerate(boots, 1):
+                progress.step(f"{boot.name}, {number} of {len(boots)}")
+                found[boot.name] = record(probe, boot, kernels[boot.kernel], folder / RAW / boot.name)
+    rows = [boot.axes | row for boot in boots for row in probe.rows(boot, found[boot.name])]
+    runs = pd.DataFrame(rows)
+    provenance.write(folder, probe.name, rows, kernels.values(), table=probe.table(runs))
+    probe.draw(runs, found, folder)
+    return runs
+
+
+def record(probe: Probe[R], boot: Boot, kernel: Kernel, folder: Path) -> R:
+    """Boot one guest of a probe and return the record that it leaves.
+
+    Args:
+        probe: the probe.
+        boot: one of its guests.
+        kernel: the kernel that it names.
+        folder: where the record goes, and what else the guest leaves.
+
+    Raises:
+        LabError: the guest failed, or its script.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    left = folder / records.NAME
+    left.unlink(missing_ok=True)
+    variables = {"PYTHONPATH": str(REPO)} | boot.environment
+    done = guest.run(
+        kernel.path,
+        [
+            *("env", *(f"{name}={value}" for name, value in variables.items())),
+            *(sys.executable, "-m", boot.script, *boot.arguments),
+        ],
+        machine=kernel.machine,
+        results=folder,
+        **boot.options,
+    )
+    if done.status:
+        raise LabError(
+            f"{probe.name}, {boot.name}: {boot.script} failed with status {done.status}: "
+            f"{done.output.strip()[-_SAID:]}"
+        )
+    return probe.record.model_validate_json(left.read_bytes())

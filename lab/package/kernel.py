@@ -29,8 +29,9 @@ _ENVIRONMENT = {
     "DEBEMAIL": "pwb@pwb.invalid",
     "KDEB_CHANGELOG_DIST": "unstable",
     "DEB_BUILD_OPTIONS": "terse",
-    # Neither the headers of the C library, which are Debian's business, nor those for other modules.
-    "DPKG_FLAGS": "--rules-target=binary-image",
+    # Neither the headers of the C library, which are Debian's business, nor those for other modules; so
+    # not all that bindeb-pkg would have installed is needed.
+    "DPKG_FLAGS": "--no-check-builddeps --rules-target=binary-image",
 }
 
 

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from lab.machine import host
 from lab.util.errors import LabError
 from lab.util.paths import REPO
 from lab.util.process import stream
@@ -25,8 +26,9 @@ def make(output: Path) -> Path:
         The package, ``wbctl_*.deb``.
 
     Raises:
-        LabError: dpkg-buildpackage is missing, or it failed, with its last words.
+        LabError: this computer lacks a package, or dpkg-buildpackage failed, with its last words.
     """
+    host.check(host.Need())
     said: list[str] = []
     environment = {
         "PATH": os.environ["PATH"],

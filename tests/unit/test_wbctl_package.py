@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.machine import host
 from lab.package import lintian, wbctl
 from lab.util.errors import LabError
 
@@ -47,6 +48,11 @@ def test_the_package_has_all_that_belongs_to_wbctl(package: Path) -> None:
 
 
 @needs_debhelper
+def test_the_same_input_gives_the_same_package(package: Path, tmp_path: Path) -> None:
+    assert wbctl.make(tmp_path).read_bytes() == package.read_bytes()
+
+
+@needs_debhelper
 def test_what_is_pinned_survives_an_upgrade(package: Path) -> None:
     assert told("dpkg-deb", "-I", str(package), "conffiles") == ["/etc/wbctl.conf"]
 
@@ -58,6 +64,7 @@ def test_lintian_has_no_complaint(package: Path) -> None:
 
 
 def test_a_failure_shows_the_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "check", lambda _: None)
     fake(tmp_path, monkeypatch, "dpkg-buildpackage", "seq 20; echo 'no dh' >&2; exit 2")
     with pytest.raises(LabError, match=r"cannot be built, mend tools/wbctl; .*:\n  14\n(.*\n)*  no dh"):
         wbctl.make(tmp_path)

@@ -56,7 +56,9 @@ static const struct setting {
 
 static const struct setting *find_setting(const char *arg)
 {
-	for (const struct setting *s = settings; s < settings + sizeof(settings) / sizeof(*s); s++) {
+	const struct setting *end = settings + sizeof(settings) / sizeof(*settings);
+
+	for (const struct setting *s = settings; s < end; s++) {
 		if (strncmp(arg, s->key, strlen(s->key)))
 			continue;
 		if (!s->is_valid(arg + strlen(s->key)))

@@ -12,30 +12,19 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.machine import host
 from lab.tree import config
+from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
 from lab.tree.source import Source
 from lab.tree.weave import weave, weave_identity
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
-from lab.util.process import stream
 from lab.util.progress import Progress
-
-# Fixed, so that the same input gives the same kernel, byte for byte.
-MAKE_VARIABLES = (
-    "O=obj",
-    "CC=ccache gcc",
-    "LOCALVERSION=",
-    "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
-    "KBUILD_BUILD_USER=pwb",
-    "KBUILD_BUILD_HOST=pwb",
-    "KBUILD_BUILD_VERSION=1",
-)
 
 _DISK_BYTES = 3 << 30
 
@@ -63,9 +52,6 @@ _TARGETS = {
     "uml": _Target("um", "linux", "linux", symbols=False, objects=950),
     "smp": _Target("x86_64", "bzImage", "arch/x86/boot/bzImage", symbols=True, objects=1380),
 }
-# What the compiler and the linker say comes before what make says about it.
-_COMPLAINTS = ("error:", "undefined reference", "undefined symbol", "multiple definition"), ("***",)
-_SHOWN_COMPLAINTS = 8
 
 
 @dataclass(frozen=True)
@@ -129,8 +115,8 @@ def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
                 progress.note(f"the cached {flavour} kernel {key} is broken: building it again")
             progress.step("weave")
             tree = weave(source, lab_only=lab_only).path
-            made = _Build(build_dir(flavour, source, machine), name, target, progress).run(tree, requests)
-            _store(entry, made, kernel)
+            kbuild = Kbuild(build_dir(flavour, source, machine), name, make_variables(machine), progress)
+            _store(entry, _run(kbuild, tree, requests, target), kernel)
     return kernel
 
 
@@ -154,6 +140,17 @@ def _key(flavour: str, machine: str, identity: str, settings: str) -> str:
         ) from None
     parts = [flavour, identity, settings, compiler, *make_variables(machine)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _run(kbuild: Kbuild, tree: Path, requests: Sequence[config.Request], target: _Target) -> list[Path]:
+    """Configure, compile and link a tree; return image, settings and, where they are kept, the symbols."""
+    kbuild.link(tree)
+    wanted = kbuild.work / "wanted.config"
+    wanted.write_text(config.text(requests), encoding="utf-8")
+    kbuild.configure("allnoconfig", requests, {"KCONFIG_ALLCONFIG": str(wanted)})
+    kbuild.compile(target.goal, kbuild.objects / target.image, target.objects)
+    made = [kbuild.objects / target.image, kbuild.objects / ".config"]
+    return [*made, kbuild.objects / "System.map"] if target.symbols else made
 
 
 def _is_intact(entry: Path) -> bool:
@@ -194,110 +191,3 @@ def _store(entry: Path, made: Sequence[Path], kernel: Kernel) -> None:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-class _Build:
-    """One build of one kernel in its object folder, which is kept: the next one does only what changed."""
-
-    def __init__(self, work: Path, name: str, target: _Target, progress: Progress) -> None:
-        self._work = work
-        self._name = name
-        self._target = target
-        self._variables = (f"ARCH={target.arch}", *MAKE_VARIABLES)
-        self._progress = progress
-        self._log = work / "make.log"
-
-    def run(self, tree: Path, requests: Sequence[config.Request]) -> list[Path]:
-        """Configure, compile and link ``tree`` into ``tree/obj`` below the work folder.
-
-        Returns:
-            The image, the settings and, where they are kept, the addresses of the symbols.
-        """
-        links = self._work / "tree"
-        if any(character in str(links) for character in " :"):
-            raise LabError(
-                f"the cache folder {cache_dir()} has a space or a colon in its name, which make cannot take: "
-                "choose another with: export PWB_CACHE=FOLDER"
-            )
-        _link_tree(tree, links)
-        self._log.write_text("", encoding="utf-8")
-        self._progress.step("configure")
-        wanted = self._work / "wanted.config"
-        wanted.write_text(config.text(requests), encoding="utf-8")
-        self._make(["allnoconfig"], {"KCONFIG_ALLCONFIG": str(wanted)})
-        config.verify(requests, (links / "obj" / ".config").read_text(encoding="utf-8"))
-        objects = links / "obj"
-        self._compile(objects)
-        made = [objects / self._target.image, objects / ".config"]
-        return [*made, objects / "System.map"] if self._target.symbols else made
-
-    def _compile(self, objects: Path) -> None:
-        counted = self._work / "objects"
-        full = not (objects / self._target.image).exists()
-        total = None
-        if full:
-            total = int(counted.read_text()) if counted.exists() else self._target.objects
-        self._progress.step("compile", total)
-        done = 0
-
-        def watch(line: str) -> None:
-            nonlocal done
-            word, _, what = line.strip().partition(" ")
-            if word in {"CC", "AS"}:
-                done += 1
-                self._progress.advance()
-            elif word == "LD" and what.strip() == "vmlinux.o":
-                self._progress.step("link")
-
-        self._make([f"-j{len(os.sched_getaffinity(0))}", self._target.goal], {}, watch)
-        if full:
-            counted.write_text(str(done))
-
-    def _make(
-        self, goals: list[str], more: dict[str, str], watch: Callable[[str], None] | None = None
-    ) -> None:
-        # Nothing of the caller's environment: not its jobserver (make bench), not its CFLAGS.
-        env = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-        # Compiling what ccache has preprocessed for its hash anyway saves a quarter of a cold build.
-        env |= {"LC_ALL": "C", "CCACHE_DIR": str(cache_dir() / "ccache"), "CCACHE_NOCPP2": "1", **more}
-        with self._log.open("a", encoding="utf-8") as log:
-
-            def seen(line: str) -> None:
-                log.write(line)
-                if watch:
-                    watch(line)
-
-            status = stream(["make", *self._variables, *goals], self._work / "tree", env, seen)
-        if status != 0:
-            raise LabError(
-                f"building the {self._name} failed (make's status {status}); "
-                f"the whole log is {self._log}:\n"
-                + "\n".join(f"  {line}" for line in _complaints(self._log.read_text(encoding="utf-8")))
-            )
-
-
-def _link_tree(tree: Path, links: Path) -> None:
-    """Make ``links`` a folder of links to what is in ``tree``, beside a real folder ``obj``.
-
-    Kbuild names its sources ``../fs/inode.c`` when the object folder lies right below the tree. So no path of
-    a tree gets into an object or into ccache's hash, stock and parallel share what they have in common, and
-    the tree itself stays as it is.
-    """
-    (links / "obj").mkdir(parents=True, exist_ok=True)
-    wanted = {entry.name: entry for entry in tree.iterdir() if not entry.name.startswith(".")}
-    for link in links.iterdir():
-        if link.name != "obj" and (link.name not in wanted or link.readlink() != wanted[link.name]):
-            link.unlink()
-    for name, entry in wanted.items():
-        if not (links / name).is_symlink():
-            (links / name).symlink_to(entry)
-
-
-def _complaints(log: str) -> list[str]:
-    """Pick the first lines of a make log in which something complains, else its last lines."""
-    lines = [line.rstrip() for line in log.splitlines() if line.strip()]
-    for marks in _COMPLAINTS:
-        found = [line for line in lines if any(mark in line for mark in marks)]
-        if found:
-            return found[:_SHOWN_COMPLAINTS]
-    return lines[-_SHOWN_COMPLAINTS:]

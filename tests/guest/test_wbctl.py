@@ -40,10 +40,13 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
         $wbctl set $PWB_MNT workers=8 || exit 1
         cat $PWB_BDI/wb_affinity $PWB_BDI/wb_workers
         $wbctl contexts --json $PWB_DEV
+        echo "$PWB_DEV contexts=2 workers=3" > /etc/wbctl.conf
+        $wbctl apply $PWB_DEV || exit 1
+        cat $PWB_BDI/nwritebacks $PWB_BDI/wb_workers
     """
     settings = {"nwritebacks": "3", "wb_affinity": "rotor"}
     output = output_of(debug_kernel, script, fs="ext4", settings=settings)
-    refused, no_policy, too_many, policies, workers, shown = output.splitlines()
+    refused, no_policy, too_many, policies, workers, shown, *applied = output.splitlines()
     assert no_policy == (
         "wbctl: 'affinity=random' is out of range: expected fs, ino, rotor or least-loaded, as in affinity=fs"
     )
@@ -57,6 +60,11 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
     [device] = json.loads(shown)
     assert device["nwritebacks"] == 1
     assert [context["index"] for context in device["contexts"]] == [0, 1, 2]
+    assert applied == [
+        "/etc/wbctl.conf line 1: contexts=2",
+        "/etc/wbctl.conf line 1: workers=3",
+        *("2", "3"),
+    ]
 
 
 def test_streams_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> None:

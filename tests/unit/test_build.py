@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lab.machine import host
-from lab.tree import build, config
+from lab.tree import build, config, kbuild
 from lab.tree.source import Source
 from lab.tree.weave import Woven
 from lab.util.errors import LabError
@@ -206,7 +206,7 @@ def test_objects_are_kept_for_the_next_build_of_the_flavour(
     build.build("stock", source)
     objects = next((cache_dir() / "build").rglob("obj"))
     (objects / "kept.o").write_text("")
-    monkeypatch.setattr(build, "MAKE_VARIABLES", (*build.MAKE_VARIABLES, "V=1"))
+    monkeypatch.setattr(build, "MAKE_VARIABLES", (*kbuild.MAKE_VARIABLES, "V=1"))
     build.build("stock", source)
     assert (objects / "kept.o").exists()
 

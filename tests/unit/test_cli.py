@@ -18,6 +18,9 @@ from lab import cli
 from lab.experiment import bench, fiojob
 from lab.machine import devices, guest, host
 from lab.machine.hardware import Hardware
+from lab.package import kernel as package_kernel
+from lab.package import lintian
+from lab.package import wbctl as package_wbctl
 from lab.probes import runner
 from lab.probes.amplification.probe import Amplification
 from lab.result import profile, published_table, results
@@ -278,6 +281,44 @@ def test_fetch_weave_and_series_print_what_they_made(
         "Linux 7.3.4: /tree\nLinux 7.3.4 with parallel writeback: /woven\n0000.patch\n"
     )
     assert calls[-1] == ("write_series", SOURCE, Path("out"), {})
+
+
+def deb(calls: Calls, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[tuple[Any, ...]]:
+    """Run ``pwb deb`` with recorders for what packs; return their calls, in order, without keywords."""
+    monkeypatch.setattr(package_wbctl, "make", calls.recorder("wbctl", Path("w.deb")))
+    monkeypatch.setattr(package_kernel, "make", calls.recorder("kernel", Path("k.deb")))
+    monkeypatch.setattr(lintian, "check", calls.recorder("lintian"))
+    assert run("deb", *arguments) == 0
+    return [call[:-1] for call in calls if call[0] in {"wbctl", "kernel", "lintian"}]
+
+
+def test_deb_makes_and_checks_every_package(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "new" / "out"
+    assert deb(calls, monkeypatch, "--output", str(output)) == [
+        ("wbctl", output),
+        ("lintian", Path("w.deb")),
+        ("kernel", "stock", SOURCE, output),
+        ("lintian", Path("k.deb"), package_kernel.ACCEPTED),
+        ("kernel", "parallel", SOURCE, output),
+        ("lintian", Path("k.deb"), package_kernel.ACCEPTED),
+    ]
+    assert output.is_dir()
+    assert capsys.readouterr().out == "w.deb\nk.deb\nk.deb\n"
+
+
+def test_deb_of_wbctl_needs_no_kernel_source(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert len(deb(calls, monkeypatch, "wbctl", "--output", str(tmp_path))) == 2
+    assert "fetch" not in [call[0] for call in calls]
+
+
+def test_deb_of_what_there_is_not(calls: Calls, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run("deb", "paralel", "--output", str(tmp_path / "out")) == 1
+    assert capsys.readouterr().err.startswith("pwb: error: unknown package 'paralel': expected parallel")
+    assert list(tmp_path.iterdir()) == []
 
 
 AS_IT_SAYS = {"machine": None, "cpus": None, "where": bench.HERE}

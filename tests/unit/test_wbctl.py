@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -72,11 +73,16 @@ class Machine:
         self.sys = root / "sys"
         self.dev = root / "dev"
         self.debugfs = self.sys / "kernel" / "debug"
+        self.config = root / "etc" / "wbctl.conf"
 
     def make(self) -> None:
         shutil.copytree(SOURCES, self.root / "wbctl", ignore=shutil.ignore_patterns("wbctl"))
-        roots = f"""-DSYSFS_ROOT='"{self.sys}"' -DDEV_ROOT='"{self.dev}"'"""
-        arguments = [f"CPPFLAGS={roots}", "CFLAGS=-O2 -Werror", f"DESTDIR={self.root}", "PREFIX=/usr"]
+        self.make_install()
+
+    def make_install(self) -> None:
+        places = {"SYSFS_ROOT": self.sys, "DEV_ROOT": self.dev, "CONFIG": self.config}
+        flags = " ".join(f"""-D{name}='"{place}"'""" for name, place in places.items())
+        arguments = [f"CPPFLAGS={flags}", "CFLAGS=-O2 -Werror", f"DESTDIR={self.root}", "PREFIX=/usr"]
         arguments.append(f"UAPI={UAPI}")
         subprocess.run(
             ["make", "--silent", "-C", str(self.root / "wbctl"), *arguments, "install"], check=True
@@ -403,6 +409,7 @@ def test_set_writes_each_setting(machine: Machine, key: str, attribute: str, was
     assert file.read_text() == value
 
 
+NUMBER = "auto, or 1 to 4 times the possible CPUs, as in contexts=2"
 POLICIES = "fs, ino, rotor or least-loaded, as in affinity=fs"
 WORKERS = "1 to 8, as in workers=4"
 
@@ -455,10 +462,118 @@ def test_set_where_nothing_can_be_written(machine: Machine) -> None:
     )
 
 
+# apply
+
+
+@pytest.fixture
+def pinned(machine: Machine) -> Machine:
+    """The machine with a link to its disk and one to another, and all settings."""
+    machine.add_block("252:1", "nullb1")
+    machine.add_bdi("252:1")
+    by_id = machine.dev / "disk" / "by-id"
+    by_id.mkdir(parents=True)
+    (by_id / "wwn-0x1").symlink_to("../../nullb0")
+    (by_id / "wwn-0x1-part1").symlink_to("../../nullb0p1")
+    (by_id / "wwn-0x2").symlink_to("../../nullb1")
+    (by_id / "wwn-0x3").symlink_to("../../gone")
+    for attribute, value in {"wb_affinity": "[fs] ino rotor least-loaded\n", "wb_workers": "1\n"}.items():
+        machine.nwritebacks().with_name(attribute).write_text(value)
+    return machine
+
+
+def settings(machine: Machine) -> list[str]:
+    names = ("nwritebacks", "wb_affinity", "wb_workers")
+    return [machine.nwritebacks().with_name(name).read_text().split()[0] for name in names]
+
+
+def pin(machine: Machine, *lines: str) -> None:
+    by_id = str(machine.dev / "disk" / "by-id")
+    machine.config.write_text("".join(f"{line}\n" for line in lines).replace("ID/", f"{by_id}/"))
+
+
+@pytest.mark.parametrize("argument", ["252:0", "nullb0", "{dev}/nullb0", "{dev}/nullb0p1"])
+def test_apply_sets_what_is_pinned_for_the_device(pinned: Machine, argument: str) -> None:
+    pin(
+        pinned,
+        "# ID/wwn-0x1 contexts=9",
+        "",
+        "ID/wwn-0x2 contexts=3",
+        "  ID/wwn-0x1\tcontexts=4  workers=2 # workers=3",
+        "ID/wwn-0x3 contexts=5",
+        "ID/wwn-0x1-part1 affinity=ino",
+    )
+    assert pinned.run("apply", argument.format(dev=pinned.dev)).replace(str(pinned.root), "") == (
+        "/etc/wbctl.conf line 4: contexts=4\n"
+        "/etc/wbctl.conf line 4: workers=2\n"
+        "/etc/wbctl.conf line 6: affinity=ino\n"
+    )
+    assert settings(pinned) == ["4", "ino", "2"]
+    assert pinned.nwritebacks("252:1").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("name", ["nullb0", "252:0", "nullb0p1"])
+def test_a_line_may_name_the_device_in_any_way(pinned: Machine, name: str) -> None:
+    pin(pinned, f"{name} contexts=7")
+    pinned.run("apply", "nullb0")
+    assert settings(pinned)[0] == "7"
+
+
+def test_apply_as_it_comes_sets_nothing(pinned: Machine) -> None:
+    shutil.copy(SOURCES / "wbctl.conf", pinned.config)
+    assert pinned.run("apply", "nullb0") == ""
+    assert settings(pinned) == ["2", "[fs]", "1"]
+
+
+def test_every_example_of_the_file_can_be_applied(pinned: Machine) -> None:
+    examples = [line for line in (SOURCES / "wbctl.conf").read_text().splitlines() if "=" in line]
+    assert examples
+    for example in examples:
+        pin(pinned, re.sub(r"^# \S+", "ID/wwn-0x1", example))
+        assert pinned.run("apply", "nullb0").count("=") == example.count("=")
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("ID/wwn-0x1 contexts=0", f"'contexts=0' is out of range: expected {NUMBER}"),
+        ("ID/wwn-0x1 workers=2 affinity=", f"'affinity=' is out of range: expected {POLICIES}"),
+        (
+            "ID/wwn-0x1 4",
+            "'4' is not a setting: expected contexts=N, affinity=POLICY or workers=N",
+        ),
+        ("/ contexts=2", "'/' is no block device: name one that is in /dev/disk/by-id"),
+    ],
+)
+def test_apply_names_the_line_that_is_wrong(pinned: Machine, line: str, sentence: str) -> None:
+    pin(pinned, "", line)
+    done = subprocess.run(pinned.command("apply", "nullb0"), capture_output=True, text=True, check=False)
+    said = done.stderr.replace(str(pinned.root), "")
+    assert (done.returncode, said) == (1, f"wbctl: /etc/wbctl.conf line 2: {sentence}\n")
+
+
+def test_apply_says_what_the_kernel_accepts(pinned: Machine) -> None:
+    refuse(pinned, "252:0")
+    pin(pinned, "ID/wwn-0x1 contexts=5000")
+    assert pinned.fails("apply", "nullb0") == (
+        f"/etc/wbctl.conf line 1: 'contexts=5000' is out of range: expected {NUMBER}"
+    )
+
+
+def test_apply_without_a_file_to_read(pinned: Machine) -> None:
+    pinned.config.unlink(missing_ok=True)
+    assert pinned.fails("apply", "nullb0") == (
+        "cannot open /etc/wbctl.conf (No such file or directory): make it, or install the package wbctl again"
+    )
+    pinned.config.mkdir()
+    sentence = pinned.fails("apply", "nullb0")
+    pinned.config.rmdir()
+    assert sentence == "cannot read /etc/wbctl.conf (Is a directory): make it a text file"
+
+
 # what goes wrong
 
 
-@pytest.mark.parametrize("command", [("contexts", "{}"), ("set", "{}", "contexts=2")])
+@pytest.mark.parametrize("command", [("contexts", "{}"), ("set", "{}", "contexts=2"), ("apply", "{}")])
 @pytest.mark.parametrize(
     ("argument", "sentence"),
     [
@@ -502,7 +617,8 @@ def test_a_partition_without_a_disk(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("contexts",), ("contexts", "nullb0"), ("set", "nullb0", "contexts=2")]
+    "arguments",
+    [("contexts",), ("contexts", "nullb0"), ("set", "nullb0", "contexts=2"), ("apply", "nullb0")],
 )
 def test_a_kernel_without_contexts(machine: Machine, arguments: tuple[str, ...]) -> None:
     machine.nwritebacks().unlink()
@@ -576,9 +692,12 @@ def test_output_that_cannot_be_written(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "no command: expected contexts, set or stream, see 'wbctl --help'"),
-        (("context",), "unknown command 'context': expected contexts, set or stream, see 'wbctl --help'"),
-        (("",), "unknown command '': expected contexts, set or stream, see 'wbctl --help'"),
+        ((), "no command: expected contexts, set, apply or stream, see 'wbctl --help'"),
+        (
+            ("context",),
+            "unknown command 'context': expected contexts, set, apply or stream, see 'wbctl --help'",
+        ),
+        (("",), "unknown command '': expected contexts, set, apply or stream, see 'wbctl --help'"),
         (("contexts", "--jason"), "unknown option '--jason': expected --json or --watch[=SECONDS]"),
         (("contexts", "-j"), "unknown option '-j': expected --json or --watch[=SECONDS]"),
         (("set",), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
@@ -586,6 +705,8 @@ def test_output_that_cannot_be_written(machine: Machine) -> None:
         (("set", "a", "b", "c"), "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'"),
         (("set", "nullb0", "4"), "'4' is not a setting: expected contexts=N, affinity=POLICY or workers=N"),
         (("set", "nullb0", ""), "'' is not a setting: expected contexts=N, affinity=POLICY or workers=N"),
+        (("apply",), "'apply' takes a device, as in 'wbctl apply sda'"),
+        (("apply", "a", "b"), "'apply' takes a device, as in 'wbctl apply sda'"),
     ],
 )
 def test_usage(machine: Machine, arguments: tuple[str, ...], sentence: str) -> None:
@@ -613,12 +734,61 @@ def test_install_and_clean(built: Machine) -> None:
     subprocess.run(["make", "--silent", "-C", str(built.root / "wbctl"), "clean"], check=True)
     assert sorted(path.name for path in (built.root / "wbctl").iterdir()) == [
         "Makefile",
+        "debian",
+        "device.c",
+        "device.h",
+        "setting.c",
+        "setting.h",
         "stream-example.c",
         "stream.c",
         "stream.h",
         "wbctl.8",
+        "wbctl.bash",
         "wbctl.c",
+        "wbctl.conf",
+        "wbctl.rules.in",
     ]
+
+
+def test_the_udev_rule_runs_what_is_installed(built: Machine) -> None:
+    rule = built.root / "usr" / "lib" / "udev" / "rules.d" / "90-wbctl.rules"
+    [program] = re.findall(r'RUN\+="(\S+) apply \$devnode"', rule.read_text())
+    assert program == "/usr/sbin/wbctl"
+    assert (built.root / program.lstrip("/")).is_file()
+
+
+def test_install_keeps_what_is_pinned(built: Machine) -> None:
+    built.config.write_text("nullb0 contexts=2\n")
+    built.make_install()
+    assert built.config.read_text() == "nullb0 contexts=2\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["wbctl", "s"], ["set", "stream"]),
+        (["wbctl", "stream", ""], ["max", "get", "set"]),
+        (["wbctl", "stream", "get", "-"], ["--json", "-r"]),
+        (["wbctl", "contexts", "--w"], ["--watch"]),
+        (["wbctl", "set", "sda", "c"], ["contexts="]),
+        (["wbctl", "set", "sda", "affinity", "="], ["fs", "ino", "rotor", "least-loaded"]),
+        (["wbctl", "set", "sda", "affinity", "=", "r"], ["rotor"]),
+        (["wbctl", "set", "sda", "contexts", "=", "a"], ["auto"]),
+        (["wbctl", "set", "/dev/s"], []),
+        (["wbctl", "apply", ""], []),
+    ],
+)
+def test_completion(words: list[str], offered: list[str]) -> None:
+    # compopt, too, works only below readline.
+    script = """
+        . "$1"; shift
+        compopt() { :; }
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _wbctl && printf '%s\n' "${COMPREPLY[@]}"
+    """
+    command = ["bash", "-uec", script, "bash", str(SOURCES / "wbctl.bash"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")

@@ -5,36 +5,20 @@
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "device.h"
+#include "setting.h"
 #include "stream.h"
 
-#ifndef SYSFS_ROOT
-#define SYSFS_ROOT "/sys"
-#endif
-#ifndef DEV_ROOT
-#define DEV_ROOT "/dev"
-#endif
-
-#define BDI_LEN 24	/* two 32-bit numbers and a colon */
 #define MAX_INDEX 65535
-#define CLASS_BDI SYSFS_ROOT "/class/bdi"
 #define DEBUGFS SYSFS_ROOT "/kernel/debug"
-#define GIVE_DEVICE "give /dev/NAME, NAME, MAJ:MIN or a path"
-#define GIVE_NUMBER "expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
-#define AUTO "auto"
-#define GIVE_WORKERS "expected 1 to 8, as in workers=4"
-#define GIVE_POLICY "expected fs, ino, rotor or least-loaded, as in affinity=fs"
-#define NO_CONTEXTS "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
 #define OTHER_WBCTL "use the wbctl that came with this kernel"
 
 enum { INDEX, DIRTY, IO, MORE_IO, DIRTY_TIME, FLUSHED, RUNNING, NR_VALUES };
@@ -70,6 +54,8 @@ static const char usage[] =
 "wbctl set DEVICE|PATH contexts=N|contexts=auto|affinity=POLICY|workers=N\n"
 "	set the number of contexts or let the kernel find it, who chooses the\n"
 "	context of an inode, or the number of workers of each context\n"
+"wbctl apply DEVICE|PATH\n"
+"	set what /etc/wbctl.conf says for this device\n"
 "wbctl stream max|get [-r] [--json] PATH\n"
 "	show the greatest write stream that a file can have, or the one it has\n"
 "wbctl stream set [-r] [--json] PATH N\n"
@@ -92,88 +78,6 @@ static void *grow(void *array, size_t nr, size_t size)
 
 	memset((char *)array + nr * size, 0, size);
 	return array;
-}
-
-/* Reads the only line of an attribute in sysfs. */
-static bool read_attr(char *buf, int size, const char *dir, const char *name, const char *attr)
-{
-	char path[PATH_MAX];
-	FILE *file;
-	bool ok;
-
-	snprintf(path, sizeof(path), SYSFS_ROOT "/%s/%s/%s", dir, name, attr);
-	file = fopen(path, "r");
-	if (!file)
-		return false;
-
-	ok = fgets(buf, size, file);
-	fclose(file);
-	if (ok)
-		buf[strcspn(buf, "\n")] = '\0';
-	return ok;
-}
-
-/* The attribute is a number, or "auto (3)" where the kernel has chosen it. */
-static bool read_nwritebacks(const char *bdi, unsigned long *nr, bool *finds_number)
-{
-	char text[32];
-
-	if (!read_attr(text, sizeof(text), "class/bdi", bdi, "nwritebacks"))
-		return false;
-
-	*finds_number = !strncmp(text, AUTO, strlen(AUTO));
-	*nr = strtoul(text + strcspn(text, "0123456789"), NULL, 10);
-	return true;
-}
-
-static bool is_dev_number(const char *s)
-{
-	int end = 0, nr = sscanf(s, "%*[0-9]:%*[0-9]%n", &end);
-
-	return !nr && end && !s[end] && end < BDI_LEN;
-}
-
-/* Finds the BDI that a DEVICE or PATH means. */
-static void find_bdi(const char *arg, char *bdi)
-{
-	const char *name = arg;
-	char path[PATH_MAX];
-	bool is_path = false, finds_number;
-	unsigned long nr;
-	struct stat st;
-
-	if (!*arg)
-		errx(1, "a device is an empty string: " GIVE_DEVICE);
-	if (!strncmp(name, DEV_ROOT "/", strlen(DEV_ROOT "/")))
-		name += strlen(DEV_ROOT "/");
-
-	if (is_dev_number(arg)) {
-		strcpy(bdi, arg);
-	} else if (strchr(name, '/') || !read_attr(bdi, BDI_LEN, "class/block", name, "dev")) {
-		dev_t dev;
-
-		if (stat(arg, &st))
-			errx(1, "'%s' is neither a block device nor a file (%s): " GIVE_DEVICE,
-			     arg, strerror(errno));
-		is_path = !S_ISBLK(st.st_mode);
-		dev = is_path ? st.st_dev : st.st_rdev;
-		snprintf(bdi, BDI_LEN, "%u:%u", major(dev), minor(dev));
-	}
-
-	/* a partition uses the BDI of its disk, whose directory is the parent of its own */
-	snprintf(path, sizeof(path), SYSFS_ROOT "/dev/block/%s/partition", bdi);
-	if (!access(path, F_OK) && !read_attr(bdi, BDI_LEN, "dev/block", bdi, "../dev"))
-		errx(1, "the partition '%s' has no disk: give the disk itself", arg);
-	if (read_nwritebacks(bdi, &nr, &finds_number))
-		return;
-
-	snprintf(path, sizeof(path), CLASS_BDI "/%s", bdi);
-	if (!access(path, F_OK))
-		errx(1, NO_CONTEXTS);
-	if (is_path)
-		errx(1, "the filesystem of '%s' (%s) is not on a block device: name the device",
-		     arg, bdi);
-	errx(1, "there is no block device '%s': give one that 'lsblk -o NAME,MAJ:MIN' lists", arg);
 }
 
 static void add_device(const char *bdi)
@@ -413,89 +317,23 @@ static void show_contexts(char **args)
 	}
 }
 
-static bool is_positive(const char *value)
-{
-	return !value[strspn(value, "0123456789")] && value[strspn(value, "0")];
-}
-
-static bool is_number_of_contexts(const char *value)
-{
-	return !strcmp(value, AUTO) || is_positive(value);
-}
-
-static bool is_name(const char *value)
-{
-	return *value && !value[strspn(value, "abcdefghijklmnopqrstuvwxyz-")];
-}
-
-struct setting {
-	const char *key;
-	const char *attr;	/* in sysfs */
-	const char *hint;
-	const char *bdi_hint;	/* of a BDI that is no block device, if another */
-	bool (*is_valid)(const char *value);
-};
-
-static const struct setting settings[] = {
-	{ "contexts=", "nwritebacks", GIVE_NUMBER, "expected contexts=1", is_number_of_contexts },
-	{ "affinity=", "wb_affinity", GIVE_POLICY, NULL, is_name },
-	{ "workers=", "wb_workers", GIVE_WORKERS, NULL, is_positive },
-};
-
-static const struct setting *find_setting(const char *arg)
-{
-	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
-		if (!strncmp(arg, settings[i].key, strlen(settings[i].key)))
-			return &settings[i];
-	}
-	errx(1, "'%s' is not a setting: expected contexts=N, affinity=POLICY or workers=N", arg);
-}
-
-static void set_value(char **args)
-{
-	const struct setting *setting;
-	char bdi[BDI_LEN], path[PATH_MAX];
-	const char *value;
-	int fd;
-
-	if (!args[0] || !args[1] || args[2])
-		errx(1, "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'");
-	setting = find_setting(args[1]);
-	value = args[1] + strlen(setting->key);
-	if (!setting->is_valid(value))
-		errx(1, "'%s' is out of range: %s", args[1], setting->hint);
-
-	find_bdi(args[0], bdi);
-	snprintf(path, sizeof(path), CLASS_BDI "/%s/%s", bdi, setting->attr);
-	fd = open(path, O_WRONLY | O_TRUNC);
-	if (fd >= 0 && write(fd, value, strlen(value)) >= 0)
-		return;
-	if (errno == EINVAL && setting->bdi_hint && !strncmp(bdi, "0:", 2))
-		errx(1, "'%s' is out of range: %s, as %s is no block device", args[1],
-		     setting->bdi_hint, bdi);
-	if (errno == EINVAL)
-		errx(1, "'%s' is out of range: %s", args[1], setting->hint);
-	if (errno == EACCES || errno == EPERM)
-		errx(1, "cannot write %s (%s): run wbctl as root", path, strerror(errno));
-	errx(1, "cannot write %s (%s): attach the device, and mount sysfs writable", path,
-	     strerror(errno));
-}
-
 int main(int argc, char **argv)
 {
 	if (argc < 2)
-		errx(1, "no command: expected contexts, set or stream, see 'wbctl --help'");
+		errx(1, "no command: expected contexts, set, apply or stream, see 'wbctl --help'");
 
 	if (!strcmp(argv[argc - 1], "--help"))
 		fputs(usage, stdout);
 	else if (!strcmp(argv[1], "contexts"))
 		show_contexts(argv + 2);
 	else if (!strcmp(argv[1], "set"))
-		set_value(argv + 2);
+		set(argv + 2);
+	else if (!strcmp(argv[1], "apply"))
+		apply(argv + 2);
 	else if (!strcmp(argv[1], "stream"))
 		stream(argv + 2);
 	else
-		errx(1, "unknown command '%s': expected contexts, set or stream, see 'wbctl --help'",
+		errx(1, "unknown command '%s': expected contexts, set, apply or stream, see 'wbctl --help'",
 		     argv[1]);
 	flush_output();
 	return 0;

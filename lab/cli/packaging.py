@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commands that make something to install elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lab.cli.group import cli
+from lab.cli.options import output_folder, source_of, source_options
+from lab.util.errors import unknown_name
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[wbctl|stock|parallel]...")
+@output_folder("packages", "Folder for the packages")
+@source_options
+def deb(names: tuple[str, ...], output: Path, tree: Path | None, series: str | None) -> None:
+    """Make Debian packages of wbctl and of both kernels, all unless named; print where each is."""
+    from lab.package import kernel, lintian, wbctl
+
+    known = ("wbctl", *kernel.FRAGMENTS)
+    for name in names:
+        if name not in known:
+            raise unknown_name("package", name, known)
+    output.mkdir(parents=True, exist_ok=True)
+    for name in names or known:
+        if name == "wbctl":
+            package = wbctl.make(output)
+            lintian.check(package)
+        else:
+            package = kernel.make(name, source_of(tree, series), output)
+            lintian.check(package, kernel.ACCEPTED)
+        click.echo(package)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Debian packages to install on real machines: of both kernels and of ``wbctl``."""

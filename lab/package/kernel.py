@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel's Debian packages, stock and parallel, by the kernel's own ``make bindeb-pkg``."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from lab.machine import host
+from lab.package import debian_config
+from lab.tree import config
+from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
+from lab.tree.source import Source
+from lab.tree.weave import weave
+from lab.util.lock import exclusive
+from lab.util.paths import REPO, cache_dir
+from lab.util.progress import Progress
+
+# What is merged over Debian's configuration.
+FRAGMENTS = {"stock": ("deb",), "parallel": ("deb", "contexts")}
+
+# What lintian expects of Debian's own kernels.
+ACCEPTED: tuple[str, ...] = ()
+
+_DISK_BYTES = 6 << 30
+_OBJECTS = 5000
+_ENVIRONMENT = {
+    "DEBFULLNAME": "parallel writeback",
+    "DEBEMAIL": "pwb@pwb.invalid",
+    "KDEB_CHANGELOG_DIST": "unstable",
+    "DEB_BUILD_OPTIONS": "terse",
+    # Neither the headers of the C library, which are Debian's business, nor those for other modules; so
+    # not all that bindeb-pkg would have installed is needed.
+    "DPKG_FLAGS": "--no-check-builddeps --rules-target=binary-image",
+}
+
+
+def make(flavour: str, source: Source, output: Path) -> Path:
+    """Build a kernel and its package; what an earlier call compiled is not compiled again.
+
+    Args:
+        flavour: ``stock``, the tree as it comes, or ``parallel``, woven; a name in :data:`FRAGMENTS`.
+        source: the pristine tree; it stays as it is.
+        output: folder for the package; it has to exist.
+
+    Returns:
+        The package, ``linux-image-VERSION-pwb-FLAVOUR_*.deb``.
+
+    Raises:
+        LabError: this computer lacks something, Debian's configuration cannot be had, a setting was lost,
+            make failed (with its first complaints and the path of the log), or another run builds from the
+            same source.
+    """
+    requests = config.merge([REPO / "config" / f"{name}.config" for name in FRAGMENTS[flavour]])
+    host.check(host.Need(disk_bytes=_DISK_BYTES))
+    debian = debian_config.fetch(source.series).read_text(encoding="utf-8")
+    home = cache_dir() / "build" / source.identity
+    name = f"package of the {flavour} kernel {source.version}"
+    # The later of two settings of one variable counts.
+    variables = ("ARCH=x86_64", *MAKE_VARIABLES, f"LOCALVERSION=-pwb-{flavour}")
+    with exclusive(home / "lock", f"building the {name}"), Progress(name) as progress:
+        progress.step("weave")
+        kbuild = Kbuild(home / f"deb-{flavour}", name, variables, progress)
+        kbuild.link(source.path if flavour == "stock" else weave(source).path)
+        (kbuild.objects / ".config").write_text(debian + config.text(requests), encoding="utf-8")
+        kbuild.configure("olddefconfig", requests)
+        kbuild.compile("bindeb-pkg", kbuild.objects / "vmlinux", _OBJECTS, _ENVIRONMENT)
+        [package] = kbuild.objects.parent.glob("linux-image-*.deb")
+        return Path(shutil.copy(package, output))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Packages of the kernel: what is built from which tree with which settings; ``make`` is a small fake."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab.machine import host
+from lab.package import kernel
+from lab.tree import config
+from lab.tree.source import Source
+from lab.tree.weave import Woven
+from lab.util.errors import LabError
+from lab.util.lock import exclusive
+from lab.util.paths import REPO, cache_dir
+
+# Grants all settings but those in $HOME/drop; its package holds the tree's Makefile.
+FAKE_MAKE = """#!/bin/sh
+PATH=/usr/bin:/bin
+for goal in "$@"; do :; done
+printf '%s\\n' "$@" > "$HOME/arguments"
+if [ "$goal" = olddefconfig ]; then
+    grep -v -f "$HOME/drop" obj/.config > obj/new
+    mv obj/new obj/.config
+    exit 0
+fi
+env > "$HOME/environment"
+[ -e vmlinux ] || echo '  CC [M]  fs/xfs/xfs_super.o'
+for word in "$@"; do case $word in LOCALVERSION=*) local=${word#*=} ;; esac; done
+count=$(cat obj/count 2>/dev/null || echo 0)
+echo $((count + 1)) > obj/count
+cp Makefile "linux-image-7.3.4${local}_7.3.4-$((count + 1))_amd64.deb"
+touch obj/vmlinux
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a fake make in front of the path, and a cache that has Debian's configuration."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "make").write_text(FAKE_MAKE)
+    (tools / "make").chmod(0o755)
+    (tmp_path / "drop").write_text("CONFIG_NEVER_ASKED\n")
+    (tmp_path / "out").mkdir()
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(host, "check", lambda _: None)
+    woven = tree(tmp_path / "woven", "woven")
+    monkeypatch.setattr(kernel, "weave", lambda given: Woven(woven, given, given.identity))
+    debian = cache_dir() / "source" / "config-7.3"
+    debian.parent.mkdir(parents=True)
+    debian.write_text("CONFIG_CLOUD=y\nCONFIG_INFINIBAND=m\n")
+    return tmp_path
+
+
+def tree(path: Path, content: str) -> Path:
+    path.mkdir()
+    (path / "Makefile").write_text(content)
+    return path
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    return Source(tree(tmp_path / "linux", "stock"), "7.3.4", "7.3", "5ca1ab1e")
+
+
+def test_stock_is_the_tree_as_it_comes_and_parallel_the_woven_one(home: Path, source: Source) -> None:
+    stock = kernel.make("stock", source, home / "out")
+    parallel = kernel.make("parallel", source, home / "out")
+    assert stock == home / "out" / "linux-image-7.3.4-pwb-stock_7.3.4-1_amd64.deb"
+    assert parallel == home / "out" / "linux-image-7.3.4-pwb-parallel_7.3.4-1_amd64.deb"
+    assert (stock.read_text(), parallel.read_text()) == ("stock", "woven")
+
+
+def test_the_fragments_go_over_debians_configuration(home: Path, source: Source) -> None:
+    kernel.make("stock", source, home / "out")
+    settings = (cache_dir() / "build" / "5ca1ab1e" / "deb-stock" / "tree" / "obj" / ".config").read_text()
+    assert settings.startswith("CONFIG_CLOUD=y\nCONFIG_INFINIBAND=m\n")
+    assert "CONFIG_INFINIBAND=n" in settings
+    assert "CONFIG_BDI_WRITEBACK_AUTO" not in settings
+    kernel.make("parallel", source, home / "out")
+    parallel = cache_dir() / "build" / "5ca1ab1e" / "deb-parallel" / "tree" / "obj" / ".config"
+    assert "CONFIG_BDI_WRITEBACK_AUTO=y" in parallel.read_text()
+
+
+def test_a_lost_setting_ends_the_build(home: Path, source: Source) -> None:
+    (home / "drop").write_text("F2FS_FS\n")
+    with pytest.raises(LabError, match=r"CONFIG_F2FS_FS=m \(deb\.config line \d+\) became absent"):
+        kernel.make("stock", source, home / "out")
+
+
+def test_another_call_makes_a_newer_package_of_what_is_there(home: Path, source: Source) -> None:
+    kernel.make("stock", source, home / "out")
+    again = kernel.make("stock", source, home / "out")
+    assert again.name == "linux-image-7.3.4-pwb-stock_7.3.4-2_amd64.deb"
+
+
+def test_only_the_image_is_packed(home: Path, source: Source) -> None:
+    kernel.make("stock", source, home / "out")
+    [flags] = re.findall(r"^DPKG_FLAGS=(.*)$", (home / "environment").read_text(), re.MULTILINE)
+    assert "--rules-target=binary-image" in flags.split()
+    assert "bindeb-pkg" in (home / "arguments").read_text().splitlines()
+
+
+def test_one_run_at_a_time(home: Path, source: Source) -> None:
+    with (
+        exclusive(cache_dir() / "build" / "5ca1ab1e" / "lock", "building another kernel"),
+        pytest.raises(LabError, match="two runs at once"),
+    ):
+        kernel.make("stock", source, home / "out")
+
+
+@pytest.mark.parametrize("flavour", kernel.FRAGMENTS)
+def test_every_fragment_is_there(flavour: str) -> None:
+    assert config.merge([REPO / "config" / f"{name}.config" for name in kernel.FRAGMENTS[flavour]])

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The Debian package of wbctl, built for real, and what is said when it cannot be."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab.machine import host
+from lab.package import lintian, wbctl
+from lab.util.errors import LabError
+
+FILES = [
+    "/etc/wbctl.conf",
+    "/usr/lib/udev/rules.d/90-wbctl.rules",
+    "/usr/sbin/wbctl",
+    "/usr/share/bash-completion/completions/wbctl",
+    "/usr/share/doc/wbctl/changelog.gz",
+    "/usr/share/doc/wbctl/copyright",
+    "/usr/share/man/man8/wbctl.8.gz",
+]
+needs_debhelper = pytest.mark.skipif(shutil.which("dh") is None, reason="debhelper is not installed")
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wbctl.make(tmp_path_factory.mktemp("packages"))
+
+
+def told(*command: str) -> list[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
+    """Put a stand-in for a program first in PATH."""
+    (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+
+@needs_debhelper
+def test_the_package_has_all_that_belongs_to_wbctl(package: Path) -> None:
+    listed = [line.split()[-1].removeprefix(".") for line in told("dpkg-deb", "-c", str(package))]
+    assert sorted(name for name in listed if not name.endswith("/")) == FILES
+
+
+@needs_debhelper
+def test_the_same_input_gives_the_same_package(package: Path, tmp_path: Path) -> None:
+    assert wbctl.make(tmp_path).read_bytes() == package.read_bytes()
+
+
+@needs_debhelper
+def test_what_is_pinned_survives_an_upgrade(package: Path) -> None:
+    assert told("dpkg-deb", "-I", str(package), "conffiles") == ["/etc/wbctl.conf"]
+
+
+@needs_debhelper
+@pytest.mark.skipif(shutil.which("lintian") is None, reason="lintian is not installed")
+def test_lintian_has_no_complaint(package: Path) -> None:
+    lintian.check(package)
+
+
+def test_a_failure_shows_the_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "check", lambda _: None)
+    fake(tmp_path, monkeypatch, "dpkg-buildpackage", "seq 20; echo 'no dh' >&2; exit 2")
+    with pytest.raises(LabError, match=r"cannot be built, mend tools/wbctl; .*:\n  14\n(.*\n)*  no dh"):
+        wbctl.make(tmp_path)
+
+
+def test_complaints_of_lintian_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, monkeypatch, "lintian", 'echo "E: wbctl: $*"; exit 2')
+    with pytest.raises(LabError, match=r"(?s)it says:\n  E: wbctl: .*--suppress-tags=a,b x\.deb"):
+        lintian.check(Path("x.deb"), ["a", "b"])
+
+
+def test_no_complaint_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, monkeypatch, "lintian", "echo 'N: nothing'")
+    lintian.check(Path("x.deb"))

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/* wbctl set and apply - settings of a device, from the command line or pinned in a file */
+
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "setting.h"
+
+#ifndef CONFIG
+#define CONFIG "/etc/wbctl.conf"
+#endif
+
+#define GIVE_NUMBER "expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
+#define GIVE_WORKERS "expected 1 to 8, as in workers=4"
+#define GIVE_POLICY "expected fs, ino, rotor or least-loaded, as in affinity=fs"
+#define BLANKS " \t\n"
+
+/* in front of what is said about a setting: where in the file it stands */
+static char origin[sizeof(CONFIG) + 32];
+
+static bool is_positive(const char *value)
+{
+	return !value[strspn(value, "0123456789")] && value[strspn(value, "0")];
+}
+
+static bool is_number_of_contexts(const char *value)
+{
+	return !strcmp(value, AUTO) || is_positive(value);
+}
+
+static bool is_name(const char *value)
+{
+	return *value && !value[strspn(value, "abcdefghijklmnopqrstuvwxyz-")];
+}
+
+static const struct setting {
+	const char *key;
+	const char *attr;	/* in sysfs */
+	const char *hint;
+	const char *bdi_hint;	/* of a BDI that is no block device, if another */
+	bool (*is_valid)(const char *value);
+} settings[] = {
+	{ "contexts=", "nwritebacks", GIVE_NUMBER, "expected contexts=1", is_number_of_contexts },
+	{ "affinity=", "wb_affinity", GIVE_POLICY, NULL, is_name },
+	{ "workers=", "wb_workers", GIVE_WORKERS, NULL, is_positive },
+};
+
+static const struct setting *find_setting(const char *arg)
+{
+	const struct setting *end = settings + sizeof(settings) / sizeof(*settings);
+
+	for (const struct setting *s = settings; s < end; s++) {
+		if (strncmp(arg, s->key, strlen(s->key)))
+			continue;
+		if (!s->is_valid(arg + strlen(s->key)))
+			errx(1, "%s'%s' is out of range: %s", origin, arg, s->hint);
+		return s;
+	}
+	errx(1, "%s'%s' is not a setting: expected contexts=N, affinity=POLICY or workers=N",
+	     origin, arg);
+}
+
+static void write_setting(const char *bdi, const struct setting *setting, const char *arg)
+{
+	const char *value = arg + strlen(setting->key);
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), CLASS_BDI "/%s/%s", bdi, setting->attr);
+	fd = open(path, O_WRONLY | O_TRUNC);
+	if (fd >= 0 && write(fd, value, strlen(value)) >= 0) {
+		close(fd);
+		return;
+	}
+	if (errno == EINVAL && setting->bdi_hint && !strncmp(bdi, "0:", 2))
+		errx(1, "%s'%s' is out of range: %s, as %s is no block device", origin, arg,
+		     setting->bdi_hint, bdi);
+	if (errno == EINVAL)
+		errx(1, "%s'%s' is out of range: %s", origin, arg, setting->hint);
+	if (errno == EACCES || errno == EPERM)
+		errx(1, "cannot write %s (%s): run wbctl as root", path, strerror(errno));
+	errx(1, "cannot write %s (%s): attach the device, and mount sysfs writable", path,
+	     strerror(errno));
+}
+
+/* Takes the arguments after 'set'. Does not return on an error. */
+void set(char **args)
+{
+	const struct setting *setting;
+	char bdi[BDI_LEN];
+
+	if (!args[0] || !args[1] || args[2])
+		errx(1, "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'");
+	setting = find_setting(args[1]);
+	find_bdi(args[0], bdi);
+	write_setting(bdi, setting, args[1]);
+}
+
+/* Tells whether a line is about the device; one that is not attached is not. */
+static bool is_about(const char *name, const char *bdi)
+{
+	char named[BDI_LEN];
+	bool is_path;
+
+	if (!look_up(name, named, &is_path))
+		return false;
+	if (is_path)
+		errx(1, "%s'%s' is no block device: name one that is in /dev/disk/by-id", origin,
+		     name);
+	return !strcmp(named, bdi);
+}
+
+static void apply_line(char *line, const char *bdi)
+{
+	const char *name = strtok(line, BLANKS), *arg;
+
+	if (!name || *name == '#' || !is_about(name, bdi))
+		return;
+
+	while ((arg = strtok(NULL, BLANKS)) && *arg != '#') {
+		write_setting(bdi, find_setting(arg), arg);
+		printf("%s%s\n", origin, arg);
+	}
+}
+
+/* Takes the arguments after 'apply'. Does not return on an error. */
+void apply(char **args)
+{
+	char bdi[BDI_LEN], *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	if (!args[0] || args[1])
+		errx(1, "'apply' takes a device, as in 'wbctl apply sda'");
+	find_bdi(args[0], bdi);
+	file = fopen(CONFIG, "r");
+	if (!file)
+		errx(1, "cannot open " CONFIG " (%s): make it, or install the package wbctl again",
+		     strerror(errno));
+
+	for (unsigned int nr = 1; getline(&line, &size, file) >= 0; nr++) {
+		snprintf(origin, sizeof(origin), CONFIG " line %u: ", nr);
+		apply_line(line, bdi);
+	}
+	if (ferror(file))
+		errx(1, "cannot read " CONFIG " (%s): make it a text file", strerror(errno));
+	free(line);
+	fclose(file);
+}

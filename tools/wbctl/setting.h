@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef WBCTL_SETTING_H
+#define WBCTL_SETTING_H
+
+void set(char **args);
+void apply(char **args);
+
+#endif

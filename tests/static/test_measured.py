@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.docs import measurements, pages
+from lab.docs import measurements, pages, pictures
 from lab.docs.measurements import MEASUREMENTS, MOST_BYTES
 from lab.result.provenance import TABLE
 from lab.util.paths import REPO
@@ -30,6 +30,13 @@ def test_every_measurement_says_what_it_was_made_with() -> None:
 def test_nothing_too_large_is_kept() -> None:
     sizes = {path: path.stat().st_size for path in MEASUREMENTS.rglob("*") if path.is_file()}
     assert [path for path, size in sizes.items() if size > MOST_BYTES] == []
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_picture_is_drawn_of_the_figures_and_shown_on_a_page(name: str) -> None:
+    assert (MEASUREMENTS / name).read_bytes() == pictures.drawn(name)
+    shown = [page.name for page in PAGES if f"measurements/{name})" in page.read_text(encoding="utf-8")]
+    assert shown
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -80,7 +80,7 @@ def blocked(name: str) -> str:
     for cell in measurements.cells(name):
         assert cell.slowest_job_mib_s is not None
         rows.append([workers_said(cell), _range(cell.mib_s, 0), _range(cell.slowest_job_mib_s, 1)])
-    heads = ("", "MiB/s at the device", "MiB/s of the job with the blocked file")
+    heads = ("", "MiB/s at the device", "MiB/s of the slowest job")
     return markdown.table(heads, rows, left=1)
 
 

@@ -86,14 +86,15 @@ def show_diff(*, before: Path, after: Path) -> None:
 def keep(*, folder: Path | None, name: str | None) -> None:
     """Keep a result in measurements/ for the docs, and make again what pages show of measurements.
 
-    RESULT is a folder below results/; without one only tables and pages are made again.
+    RESULT is a folder below results/; without one only tables, pictures and pages are made again.
     """
-    from lab.docs import measurements, pages
+    from lab.docs import measurements, pages, pictures
 
     if folder is not None:
         click.echo(measurements.keep(folder.resolve(), name or measurements.name_of(folder.resolve())))
     for kept in measurements.names():
         measurements.write_table(kept)
+    pictures.write()
     for page in pages.pages():
         page.write_text(pages.renewed(page), encoding="utf-8")
 

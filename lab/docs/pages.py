@@ -12,7 +12,8 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from lab.docs import measurements
+from lab.docs import derived, measurements
+from lab.docs.derived import TITLES
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.axes import Variant
 from lab.result import throttle
@@ -25,7 +26,6 @@ from lab.util.paths import REPO
 WIDEST = 110
 PART = re.compile(r"(<!-- made: (?P<what>[\w -]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 SOURCE = "source"
-TITLES = {"xfs": "XFS", "ext4": "ext4", "f2fs": "F2FS"}
 COLUMNS: dict[tuple[Variant, int | None], str] = {
     ("parallel", 1): "1 context",
     ("parallel", 2): "2",
@@ -68,7 +68,8 @@ def _made(what: str, text: str, page: Path) -> str:
 def _cited(text: str) -> list[str]:
     """List the measurements that a page shows, or links to, in order."""
     linked = re.findall(rf"{MEASUREMENTS.name}/([a-z0-9-]+)/", PART.sub("", text))
-    shown = [part["what"].split()[1] for part in PART.finditer(text) if " " in part["what"]]
+    named = [word for part in PART.finditer(text) for word in part["what"].split()[1:]]
+    shown = [word for word in named if (MEASUREMENTS / word).is_dir()]
     return list(dict.fromkeys([*shown, *linked]))
 
 
@@ -168,9 +169,17 @@ def gains(name: str, limit_mib: int) -> dict[int, str]:
     return {cpus: f"{min(of):.1f} to {max(of):.1f} times" for cpus, of in ratios.items()}
 
 
-PARTS: dict[str, Callable[[str], str]] = {
+PARTS: dict[str, Callable[..., str]] = {
     "table": table,
     "means": means,
     "multiples": multiples,
     "scaling": scaling,
+    "affinity": derived.affinity,
+    "blocked": derived.blocked,
+    "claims": derived.claims,
+    "curves": derived.curves,
+    "found": derived.found,
+    "modes": derived.modes,
+    "placements": derived.placements,
+    "workers": derived.workers,
 }

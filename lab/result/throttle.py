@@ -53,27 +53,40 @@ def means(cells: list[Cell]) -> str:
     rows = []
     ours = [cell for cell in cells if cell.variant == "parallel"]
     for limit, contexts in sorted({(cell.dirty_limit_mib or 0, cell.contexts or 0) for cell in ours}):
-        pairs = [
-            (cell, _stock(cell, cells))
-            for cell in ours
-            if (cell.dirty_limit_mib, cell.contexts) == (limit, contexts)
-        ]
-        figures = zip(
-            *(zip(_figures(cell), _figures(stock), strict=True) for cell, stock in pairs), strict=True
-        )
-        shown = [_mean(list(figure)) for figure in figures]
+        ratios = [mean(cells, name, limit, contexts) for name in BARS]
+        shown = ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
         rows.append([f"{limit} MiB", str(contexts), *shown])
     return markdown.table(["dirty limit", "contexts", *HEADINGS], rows, left=0)
+
+
+def mean(cells: list[Cell], figure: str, limit_mib: int, contexts: int) -> float | None:
+    """Return the geometric mean of a figure over the filesystems, as a multiple of stock's.
+
+    Args:
+        cells: of one result.
+        figure: its name.
+        limit_mib: dirty limit.
+        contexts: their number.
+
+    Returns:
+        None where a filesystem has no such figure, or one of 0.
+
+    Raises:
+        LabError: a cell has no stock cell to be compared with.
+    """
+    ratios = []
+    for cell in cells:
+        if (cell.variant, cell.dirty_limit_mib, cell.contexts) == ("parallel", limit_mib, contexts):
+            ours, theirs = (getattr(of, figure) for of in (cell, _stock(cell, cells)))
+            if not ours or not theirs or not ours.median or not theirs.median:
+                return None
+            ratios.append(ours.median / theirs.median)
+    return geometric_mean(ratios)
 
 
 def _figures(cell: Cell) -> list[Spread | None]:
     """Return the figures that something is asked of, in their order."""
     return [getattr(cell, name) for name in BARS]
-
-
-def _mean(pairs: list[tuple[Spread | None, Spread | None]]) -> str:
-    ratios = [ours.median / theirs.median for ours, theirs in pairs if ours and theirs and theirs.median]
-    return f"{geometric_mean(ratios):.2f}" if len(ratios) == len(pairs) and all(ratios) else "-"
 
 
 def _stock(cell: Cell, cells: list[Cell]) -> Cell:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.docs import measurements, pages
+from lab.docs import measurements, pages, pictures
 from lab.docs.measurements import MEASUREMENTS, MOST_BYTES
 from lab.result.provenance import TABLE
 from lab.util.paths import REPO
@@ -32,13 +32,20 @@ def test_nothing_too_large_is_kept() -> None:
     assert [path for path, size in sizes.items() if size > MOST_BYTES] == []
 
 
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_picture_is_drawn_of_the_figures_and_shown_on_a_page(name: str) -> None:
+    assert (MEASUREMENTS / name).read_bytes() == pictures.drawn(name)
+    shown = [page.name for page in PAGES if f"measurements/{name})" in page.read_text(encoding="utf-8")]
+    assert shown
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_shows_what_was_measured_and_of_which_kernel(page: Path) -> None:
     """Where this fails because the kernel has changed, ./pwb keep makes the page say so."""
     assert page.read_text(encoding="utf-8") == pages.renewed(page)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/scaling.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/contexts.md", "docs/scaling.md"])
 @pytest.mark.parametrize("cpus", [16, 32])
 def test_gain_with_many_cpus_is_that_of_the_figures(page: str, cpus: int) -> None:
     words = " ".join((REPO / page).read_text(encoding="utf-8").split())

@@ -65,6 +65,11 @@ def test_unknown_part_is_an_error(kept: Path) -> None:
         pages.renewed(page(kept, PART.format("chart past") + PART.format("source")))
 
 
+def test_table_of_a_setting_that_was_not_measured_is_an_error(kept: Path) -> None:
+    with pytest.raises(LabError, match="0 cells with fs xfs, variant stock, layout even"):
+        pages.renewed(page(kept, PART.format("affinity past") + PART.format("source")))
+
+
 def test_what_is_too_large_for_git_is_not_kept(kept: Path) -> None:
     folder = kept.parent / "results" / "past"
     (folder / "plot.png").write_bytes(bytes(measurements.MOST_BYTES + 1))

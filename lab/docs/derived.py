@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tables of pages that choose among the figures of measurements, or set some of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lab.docs import measurements
+from lab.docs.measurements import MEASUREMENTS
+from lab.experiment.measure import Spread
+from lab.result.provenance import SUMMARY
+from lab.result.published_table import Summary
+from lab.result.results import Cell
+from lab.util import markdown
+from lab.util.errors import LabError
+
+TITLES = {"xfs": "XFS", "ext4": "ext4", "f2fs": "F2FS"}
+AG_MODES = ("ag-hint", "rotor", "generic")
+#: What the jobs on AG-aware writeback do, in the words of their page.
+AG_JOBS = {
+    "ag-overwrite": "overwrites, 12 files in 12 AGs",
+    "ag-large": "overwrites, one file over 7 AGs",
+    "t4-12-files-100us": "new blocks, 12 files in 12 AGs",
+    "ag-4": "4 AGs, 3 files in each",
+    "ag-32": "32 AGs",
+    "ag-preallocated": "blocks are there, unwritten",
+    "ag-aged": "free space in pieces of 16 KiB",
+}
+DEVICES = {
+    "brd": "RAM disk",
+    "nvme": "NVMe drive",
+    "sata": "SATA SSD",
+    "network": "network volume",
+    "disk": "rotating disk",
+}
+
+
+def one(cells: Iterable[Cell], **asked: object) -> Cell:
+    """Return the only cell with these values.
+
+    Raises:
+        LabError: there is none, or there are several.
+    """
+    found = [cell for cell in cells if all(getattr(cell, name) == value for name, value in asked.items())]
+    if len(found) != 1:
+        told = ", ".join(f"{name} {value}" for name, value in asked.items())
+        raise LabError(f"{len(found)} cells with {told}: expected one")
+    return found[0]
+
+
+def published_summary(name: str) -> Summary:
+    """Return a kept comparison with published numbers."""
+    return Summary.model_validate_json((MEASUREMENTS / name / SUMMARY).read_bytes())
+
+
+def affinity(name: str) -> str:
+    """Return the table of even and skewed files by filesystem: stock, by number, by place."""
+    cells = measurements.cells(name)
+    rows = []
+    for fs in dict.fromkeys(cell.fs for cell in cells):
+        stock = one(cells, fs=fs, variant="stock", layout="even").mib_s.median
+        rates = [
+            one(cells, fs=fs, variant="parallel", affinity=policy, layout=layout).mib_s.median
+            for policy in ("ino", "fs")
+            for layout in ("even", "skewed")
+        ]
+        even, by_number, _, by_place = rates
+        ratios = [f"{by_number / even:.2f}", f"{by_place / even:.2f}"]
+        rows.append([TITLES[fs], *(f"{rate:.0f}" for rate in (stock, *rates)), *ratios])
+    heads = (
+        "MiB/s", "stock", "`ino`, even", "`ino`, skewed", "`fs`, even", "`fs`, skewed",
+        "`ino` skewed / `ino` even", "`fs` skewed / `ino` even",
+    )  # fmt: skip
+    return markdown.table(heads, rows, left=1)
+
+
+def blocked(name: str) -> str:
+    """Return the table of what is written while one file is blocked, by number of workers."""
+    rows = []
+    for cell in measurements.cells(name):
+        assert cell.slowest_job_mib_s is not None
+        rows.append([workers_said(cell), _range(cell.mib_s, 0), _range(cell.slowest_job_mib_s, 1)])
+    heads = ("", "MiB/s at the device", "MiB/s of the slowest job")
+    return markdown.table(heads, rows, left=1)
+
+
+def workers(name: str, limit_mib: str) -> str:
+    """Return the table of throughput and the flushers' CPU time by number of workers, at one dirty limit."""
+    cells = [cell for cell in measurements.cells(name) if cell.dirty_limit_mib == int(limit_mib)]
+    heads = list(dict.fromkeys(workers_said(cell) for cell in cells))
+    rows = []
+    for fs in dict.fromkeys(cell.fs for cell in cells):
+        of = [cell for cell in cells if cell.fs == fs]
+        rows.append([f"{TITLES[fs]}, MiB/s", *(f"{cell.mib_s.median:.0f}" for cell in of)])
+        spent = [cell.flusher_cpu_s_per_gib for cell in of]
+        told = [f"{cpu.median:.2f}" if cpu else "-" for cpu in spent]
+        rows.append([f"{TITLES[fs]}, CPU s of the flushers per GiB", *told])
+    return markdown.table(["", *heads], rows, left=1)
+
+
+def workers_said(cell: Cell) -> str:
+    """Name a number of workers; stock has none to choose."""
+    if cell.workers is None:
+        return "stock"
+    return f"{cell.workers} worker{'s' if cell.workers > 1 else ''}"
+
+
+def _range(value: Spread, digits: int) -> str:
+    low, high = f"{value.min:.{digits}f}", f"{value.max:.{digits}f}"
+    return f"{value.median:.{digits}f} ({low} to {high})"
+
+
+def placements(name: str, published: str) -> str:
+    """Return the table of placements of blocks: what was published, and what was measured."""
+    claims = {
+        claim.measured.setting: claim.published
+        for claim in published_summary(published).comparisons
+        if claim.scenario == name and claim.measured is not None
+    }
+    cells = measurements.cells(name)
+    stock = one(cells, variant="stock").mib_s.median
+    rows = []
+    for cell in cells:
+        claim = claims.get(cell.label)
+        told = [f"{claim.new:.0f}", f"{claim.ratio:.2f}"] if claim else ["-", "-"]
+        if cell.variant == "stock":
+            told = [f"{next(iter(claims.values())).base:.0f}", "1.00"]
+        rows.append(
+            [cell.placement or "stock", *told, _range(cell.mib_s, 0), f"{cell.mib_s.median / stock:.2f}"]
+        )
+    heads = ("placement", "published, k IOPS", "of stock", "measured, MiB/s", "of stock")
+    return markdown.table(heads, rows, left=1)
+
+
+def curves(name: str, claim: str) -> str:
+    """Return the table of a published claim's shape over contexts, published and measured."""
+    rows: dict[tuple[str, ...], list[float | None]] = {}
+    counts: list[int] = []
+    for comparison in published_summary(name).comparisons:
+        if comparison.id != claim:
+            continue
+        for curve in comparison.curves:
+            counts = [point.contexts for point in curve.points]
+            for said in ("published", "measured"):
+                points = [getattr(point, said) for point in curve.points]
+                before = rows.get((said, str(curve.affinity)), [None] * len(points))
+                rows[said, str(curve.affinity)] = [
+                    new if new is not None else old for new, old in zip(points, before, strict=True)
+                ]
+    told = [
+        [f"{said}, `{affinity}`", *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)]
+        for (said, affinity), ratios in rows.items()
+    ]
+    heads = ["multiple of one context", *(str(count) for count in counts)]
+    return markdown.table(heads, told, left=1)
+
+
+def claims(name: str) -> str:
+    """Return the table of published claims other than extents: how often stock's, published and measured."""
+    rows = []
+    for claim in published_summary(name).comparisons:
+        if claim.kind != "extents":
+            measured = claim.measured
+            told = [f"{measured.ratio:.2f}", measured.setting or "stock"] if measured else ["-", "-"]
+            rows.append([claim.id, claim.claim, TITLES[claim.fs], f"{claim.published.ratio:.2f}", *told])
+    rows.sort(key=lambda row: row[0])
+    told_by_left = [[*row[:3], row[5], row[3], row[4]] for row in rows]
+    return markdown.table(("", "claim", "on", "with", "published", "measured"), told_by_left, left=4)
+
+
+def modes(*names: str) -> str:
+    """Return the table of AG-aware writeback's modes, MiB/s and multiples of stock, a row for each job."""
+    rows = []
+    for name in names:
+        cells = measurements.cells(name)
+        stock = one(cells, variant="stock").mib_s.median
+        told = [f"{stock:.0f}"]
+        for mode in ("off", *AG_MODES):
+            rate = one(cells, ag_mode=mode).mib_s.median
+            told.append(f"{rate:.0f} ({rate / stock:.2f})")
+        rows.append([f"[`{name}`](../measurements/{name}/table.md): {AG_JOBS[name]}", *told])
+    heads = ("MiB/s", "stock", *(f"`{mode}`" for mode in ("off", *AG_MODES)))
+    return markdown.table(heads, rows, left=1)
+
+
+def found(*names: str) -> str:
+    """Return the table of what the kernel's own number of contexts comes to, a row for each device."""
+    rows = []
+    for cells in map(measurements.cells, names):
+        for device in dict.fromkeys(cell.device for cell in cells):
+            of_device = [cell for cell in cells if cell.device == device]
+            columns: list[list[str]] = []
+            for fs in dict.fromkeys(cell.fs for cell in of_device):
+                of = [cell for cell in of_device if cell.fs == fs]
+                stock = one(of, variant="stock").mib_s.median
+                auto = one(of, variant="parallel", contexts=None).mib_s.median
+                eight = one(of, contexts=8).mib_s.median
+                best = max(cell.mib_s.median for cell in of if cell.variant == "parallel" and cell.contexts)
+                columns.append([f"{ratio:.2f}" for ratio in (eight / stock, auto / stock, auto / best)])
+            rows.append([DEVICES[device], *(", ".join(told) for told in zip(*columns, strict=True))])
+    heads = (
+        "XFS, ext4, F2FS",
+        "8 contexts, of stock",
+        "`auto`, of stock",
+        "`auto`, of the best fixed number",
+    )
+    return markdown.table(heads, rows, left=4)

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import geometric_mean
 
 from lab.docs import measurements
 from lab.docs.measurements import MEASUREMENTS
-from lab.experiment.measure import Spread
+from lab.experiment.measure import FIGURES, Spread
+from lab.result import throttle
 from lab.result.provenance import SUMMARY
 from lab.result.published_table import Summary
 from lab.result.results import Cell
@@ -110,6 +112,28 @@ def _range(value: Spread, digits: int) -> str:
     return f"{value.median:.{digits}f} ({low} to {high})"
 
 
+def asked(name: str) -> str:
+    """Return the table of what is asked of the throttle, and how many cells keep it."""
+    cells = measurements.cells(name)
+    ours = [cell for cell in cells if cell.variant == "parallel" and cell.contexts is not None]
+    rows = []
+    for figure, (least, most) in throttle.BARS.items():
+        said = f"at least {least}" if most is None else f"at most {most}"
+        told = [f"{FIGURES[figure].name} {said}"]
+        for several in (False, True):
+            of = [cell for cell in ours if (cell.contexts != 1) == several]
+            known = [ratio for cell in of if (ratio := throttle.of_stock(cell, cells, figure))]
+            kept = [
+                ratio
+                for ratio in known
+                if (least is None or round(ratio, 2) >= least) and (most is None or round(ratio, 2) <= most)
+            ]
+            told += [f"{len(kept)} of {len(of)}", f"{geometric_mean(known):.2f}"]
+        rows.append([*told, f"{min(known):.2f} to {max(known):.2f}"])
+    heads = ("asked, of stock", "1 context", "mean", "more than one", "mean", "lowest to highest")
+    return markdown.table(heads, rows, left=1)
+
+
 def placements(name: str, published: str) -> str:
     """Return the table of placements of blocks: what was published, and what was measured."""
     claims = {
@@ -155,6 +179,22 @@ def curves(name: str, claim: str) -> str:
     return markdown.table(heads, told, left=1)
 
 
+def extents(name: str) -> str:
+    """Return the table of extents over contexts, as multiples of stock's, by filesystem."""
+    rows = {}
+    for comparison in published_summary(name).comparisons:
+        if comparison.kind == "extents":
+            [curve] = comparison.curves
+            heads = ["extents, of stock", *(_contexts(point.contexts) for point in curve.points)]
+            ratios = [point.measured for point in curve.points]
+            rows[comparison.fs] = ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+    return markdown.table(heads, [[TITLES[fs], *told] for fs, told in rows.items()], left=1)
+
+
+def _contexts(count: int) -> str:
+    return f"{count} context{'s' if count > 1 else ''}"
+
+
 def claims(name: str) -> str:
     """Return the table of published claims other than extents: how often stock's, published and measured."""
     rows = []
@@ -180,6 +220,17 @@ def modes(*names: str) -> str:
             told.append(f"{rate:.0f} ({rate / stock:.2f})")
         rows.append([f"[`{name}`](../measurements/{name}/table.md): {AG_JOBS[name]}", *told])
     heads = ("MiB/s", "stock", *(f"`{mode}`" for mode in ("off", *AG_MODES)))
+    return markdown.table(heads, rows, left=1)
+
+
+def fragments(name: str) -> str:
+    """Return the table of the median file's extents by mode of AG-aware writeback."""
+    cells = measurements.cells(name)
+    shown = [one(cells, variant="stock"), *(one(cells, ag_mode=mode) for mode in ("off", *AG_MODES))]
+    spreads = [cell.extents for cell in shown if cell.extents is not None]
+    of_stock = [f"{spread.median / spreads[0].median:.2f}" for spread in spreads]
+    heads = ("", "stock", *(f"`{mode}`" for mode in ("off", *AG_MODES)))
+    rows = [["extents", *(_range(spread, 0) for spread in spreads)], ["of stock", *of_stock]]
     return markdown.table(heads, rows, left=1)
 
 

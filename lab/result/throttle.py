@@ -74,14 +74,28 @@ def mean(cells: list[Cell], figure: str, limit_mib: int, contexts: int) -> float
     Raises:
         LabError: a cell has no stock cell to be compared with.
     """
-    ratios = []
-    for cell in cells:
-        if (cell.variant, cell.dirty_limit_mib, cell.contexts) == ("parallel", limit_mib, contexts):
-            ours, theirs = (getattr(of, figure) for of in (cell, _stock(cell, cells)))
-            if not ours or not theirs or not ours.median or not theirs.median:
-                return None
-            ratios.append(ours.median / theirs.median)
-    return geometric_mean(ratios)
+    ratios = [
+        of_stock(cell, cells, figure)
+        for cell in cells
+        if (cell.variant, cell.dirty_limit_mib, cell.contexts) == ("parallel", limit_mib, contexts)
+    ]
+    known = [ratio for ratio in ratios if ratio]
+    return geometric_mean(known) if len(known) == len(ratios) else None
+
+
+def of_stock(cell: Cell, cells: list[Cell], figure: str) -> float | None:
+    """Return a figure of a cell as a multiple of stock's; None where either is missing.
+
+    Args:
+        cell: of the parallel kernel.
+        cells: of the same result.
+        figure: its name.
+
+    Raises:
+        LabError: there is no stock cell to compare with.
+    """
+    ours, theirs = (getattr(of, figure) for of in (cell, _stock(cell, cells)))
+    return ours.median / theirs.median if ours and theirs and theirs.median else None
 
 
 def _figures(cell: Cell) -> list[Spread | None]:

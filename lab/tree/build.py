@@ -115,8 +115,12 @@ def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
                 progress.note(f"the cached {flavour} kernel {key} is broken: building it again")
             progress.step("weave")
             tree = weave(source, lab_only=lab_only).path
-            kbuild = Kbuild(build_dir(flavour, source, machine), name, make_variables(machine), progress)
-            _store(entry, _run(kbuild, tree, requests, target), kernel)
+            # The tree is shared with other clones, which may have another change to weave.
+            with exclusive(tree.parent / "lock", f"building the {name} from what was woven"):
+                # At once, unless another clone was faster, which this refuses.
+                weave(source, lab_only=lab_only)
+                kbuild = Kbuild(build_dir(flavour, source, machine), name, make_variables(machine), progress)
+                _store(entry, _run(kbuild, tree, requests, target), kernel)
     return kernel
 
 

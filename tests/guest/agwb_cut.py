@@ -27,7 +27,7 @@ from tests.guest.resize import PAGE_BYTES, content
 from tests.guest.versioned import File
 
 ATTRIBUTES = {"size_mib": 192, "queues": 2, "cache": 1}
-SUBMIT_NS = 20_000_000
+SUBMIT_NS = 100_000_000
 STILL = {
     "dirty_writeback_centisecs": 0,
     "dirty_expire_centisecs": 100_000,

@@ -19,12 +19,13 @@ from lab.probes.probe import Probe
 from lab.probes.waits.probe import Waits
 from lab.tree.build import Kernel, build
 from lab.tree.source import Source
-from tests.guest.marks import long
 
-pytestmark = pytest.mark.guest
+# Each boots kernels that no other test does, or takes minutes.
+pytestmark = [pytest.mark.guest, pytest.mark.long]
 
-SHORT: list[Probe[Any]] = [Isolation(), AgExtents("uml", 2, 2)]
-LONG: list[Probe[Any]] = [
+PROBES: list[Probe[Any]] = [
+    Isolation(),
+    AgExtents("uml", 2, 2),
     AgCosts("uml", 2, 2),
     Changes(("xfs",), "brd", 2, 128),
     Costs(2),
@@ -33,7 +34,7 @@ LONG: list[Probe[Any]] = [
 ]
 
 
-@pytest.mark.parametrize("probe", [*SHORT, *long(*LONG)], ids=lambda probe: probe.name)
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
 def test_probe_has_a_table(probe: Probe[Any], kernel_source: Source, tmp_path: Path) -> None:
     # Each script once, on the last setting that it is run with.
     boots = {boot.script: boot for boot in probe.boots()}

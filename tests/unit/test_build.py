@@ -277,6 +277,26 @@ def test_two_builds_of_one_source_at_once_are_refused(source: Source) -> None:
         build.build("stock", source)
 
 
+def test_no_other_clone_weaves_onto_a_tree_that_is_being_built(
+    home: Path, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = source.path.parent / "lock"
+    said = []
+
+    def run(*_: object) -> list[Path]:
+        with pytest.raises(LabError, match="two runs at once") as caught, exclusive(lock, "weaving"):
+            pass
+        said.append(str(caught.value))
+        raise LabError("enough")
+
+    monkeypatch.setattr(build, "_run", run)
+    with pytest.raises(LabError, match="enough"):
+        build.build("stock", source)
+    assert len(said) == 1
+    with exclusive(lock, "weaving"):
+        pass
+
+
 def test_a_cache_folder_that_make_cannot_take_is_refused(
     source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

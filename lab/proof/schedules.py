@@ -31,10 +31,10 @@ MEM_MIB = 1536
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
 # A program of tests.guest, and what it is run with.
 LOADS = {
-    "sync": "echo rotor > $PWB_BDI/wb_affinity; syncproof {fs} 3 --quick --resize",
+    "sync": "echo rotor > $PWB_BDI/wb_affinity; syncproof {fs} 2 --quick --resize",
     "resize": "resize {fs} 0.4 --quick",
-    "cgroups": "cgroups {fs} 3",
-    "workers": "echo 1 > $PWB_BDI/nwritebacks; echo 8 > $PWB_BDI/wb_workers; syncproof {fs} 3 --quick",
+    "cgroups": "cgroups {fs} 2",
+    "workers": "echo 1 > $PWB_BDI/nwritebacks; echo 8 > $PWB_BDI/wb_workers; syncproof {fs} 2 --quick",
 }
 # On a busy host, with every check of the debug kernel, emulated one CPU at a time.
 _TIMEOUT_S = 3600

@@ -213,14 +213,16 @@ class Load:
             os.sync()
 
     def use_cgroups(self) -> None:
-        """Make a cgroup, let a process in it write, and remove it, until told to stop."""
+        """Make a cgroup, let a process in it write, and remove it, once at least and until told to stop."""
         group = CGROUPS / "writes"
-        while not self.stopped[0]:
+        while True:
             group.mkdir()
             finish([start(self.write_in_cgroup, group)])
             self.groups[0] += 1
             # The files are dirty, and their writebacks outlive the group.
             group.rmdir()
+            if self.stopped[0]:
+                return
 
     def write_in_cgroup(self, group: Path) -> None:
         """Join a cgroup and write its files, half of them over, half of them new."""

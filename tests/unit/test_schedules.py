@@ -81,7 +81,7 @@ def test_a_boot_stalls_by_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked["lanes"] == 1
     script = asked["command"][-1]
     assert "echo 8 > $PWB_BDI/wb_workers\n" in script
-    assert script.endswith("-m tests.guest.syncproof ext4 3 --quick")
+    assert script.endswith("-m tests.guest.syncproof ext4 2 --quick")
     assert (outcome.stalls, outcome.stalled_s, outcome.guest_s, outcome.found) == (12, 0.005, 7.0, "")
     schedules.boot(JOB, stalls=False)
     assert asked["stalls"] is None

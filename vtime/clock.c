@@ -49,6 +49,7 @@ static struct vcpu {
 	uint64_t base;
 	uint64_t used;		/* instructions executed, PAUSE and its waits included */
 	uint64_t spins_since, last_pause;
+	uint64_t stall;		/* instructions for which it still stalls: its own thread's */
 	_Atomic uint32_t go;	/* futex: look again */
 	enum state state;
 	bool armed;		/* RUNNING, and knows it: count runs from base to COUNT_END */
@@ -79,7 +80,7 @@ static _Atomic unsigned int gate;
 static _Atomic uint64_t last_read_ns;
 static uint64_t host_start_ns;
 static struct {
-	uint64_t quanta, switches, moves, pauses, jumps, jumped_ns, main_loops, gates, lost_ns;
+	uint64_t quanta, switches, moves, pauses, jumps, jumped_ns, main_loops, gates, lost_ns, stalls, stalled_ns;
 } counts;
 
 static uint64_t to_ns(uint64_t instructions)
@@ -257,6 +258,27 @@ static void wait_for_turn(struct vcpu *cpu)
 	}
 }
 
+static void end_turn(struct vcpu *cpu)
+{
+	account(cpu);
+	leave_lane(cpu);
+	cpu->state = READY;
+	wait_for_turn(cpu);
+}
+
+/* Let the turns of a CPU that stalls pass; one that the gate has let go stalls on at its next turn. */
+static void pass_stall(struct vcpu *cpu)
+{
+	while (cpu->stall && cpu->armed) {
+		uint64_t left = COUNT_END - *cpu->count, step = cpu->stall < left ? cpu->stall : left;
+
+		cpu->stall -= step;
+		*cpu->count += step;
+		if (step == left)
+			end_turn(cpu);
+	}
+}
+
 /**
  * clock_wait - end a CPU's turn, and wait for the next one
  * @index: the CPU, whose thread this is; it has reached COUNT_END
@@ -267,12 +289,28 @@ void clock_wait(unsigned int index)
 
 	pthread_mutex_lock(&lock);
 	/* Its turn may have been given to it while it was on its way here from a halt. */
-	if (cpu->armed || cpu->state != RUNNING) {
-		account(cpu);
-		leave_lane(cpu);
-		cpu->state = READY;
-	}
-	wait_for_turn(cpu);
+	if (cpu->armed || cpu->state != RUNNING)
+		end_turn(cpu);
+	else
+		wait_for_turn(cpu);
+	pass_stall(cpu);
+	pthread_mutex_unlock(&lock);
+}
+
+/**
+ * clock_stall - let a CPU execute nothing for some time, and take no interrupt, while the others go on
+ * @index: the CPU, whose thread this is
+ * @ns: how long
+ */
+void clock_stall(unsigned int index, uint64_t ns)
+{
+	struct vcpu *cpu = &cpus[index];
+
+	pthread_mutex_lock(&lock);
+	counts.stalls++;
+	counts.stalled_ns += ns;
+	cpu->stall += to_instructions(ns);
+	pass_stall(cpu);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -567,10 +605,10 @@ void clock_report(const char *path)
 		"{\"virtual_ns\": %" PRIu64 ", \"host_ns\": %" PRIu64 ", \"cpus\": %u, \"lanes\": %u, \"used_ns\": %" PRIu64
 		", \"quanta\": %" PRIu64 ", \"switches\": %" PRIu64 ", \"moves\": %" PRIu64 ", \"pauses\": %" PRIu64
 		", \"jumps\": %" PRIu64 ", \"jumped_ns\": %" PRIu64 ", \"main_loops\": %" PRIu64 ", \"gates\": %" PRIu64
-		", \"lost_ns\": %" PRIu64 "}\n",
+		", \"lost_ns\": %" PRIu64 ", \"stalls\": %" PRIu64 ", \"stalled_ns\": %" PRIu64 "}\n",
 		to_ns(now()), host_ns() - host_start_ns, n_cpus, n_lanes, used, counts.quanta, counts.switches,
 		counts.moves, counts.pauses, counts.jumps, counts.jumped_ns, counts.main_loops, counts.gates,
-		counts.lost_ns / n_lanes);
+		counts.lost_ns / n_lanes, counts.stalls, counts.stalled_ns);
 	pthread_mutex_unlock(&lock);
 	fclose(file);
 }

@@ -41,6 +41,7 @@ void clock_cpu_sleeps_on(unsigned int cpu);
 void clock_cpu_resumes(unsigned int cpu);
 void clock_wait(unsigned int cpu);
 void clock_pause(unsigned int cpu);
+void clock_stall(unsigned int cpu, uint64_t ns);
 uint64_t clock_cpu_now(unsigned int cpu);
 uint64_t clock_cpu_used(unsigned int cpu);
 bool clock_spins(unsigned int cpu);

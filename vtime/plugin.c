@@ -2,8 +2,8 @@
 /*
  * The plugin: counts what each virtual CPU executes, and brings it to its clock when its turn is over.
  *
- * Arguments: quantum=NS, mips=N, pause=INSTRUCTIONS, lanes=N, report=FILE, samples=FILE, interval=NS, switch=ADDRESS; docs/machine.md
- * says what each is.
+ * Arguments: quantum=NS, mips=N, pause=INSTRUCTIONS, lanes=N, report=FILE, samples=FILE, interval=NS, switch=ADDRESS,
+ * stalls=FILE, seed=N; docs/machine.md says what each is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "hostcalls.h"
 #include "qemu-api.h"
 #include "samples.h"
+#include "stalls.h"
 
 enum { MOST_BYTES = 15, CACHE_LINE = 64 };
 
@@ -21,6 +22,7 @@ EXPORT int qemu_plugin_version = QEMU_PLUGIN_API_VERSION;
 static struct qemu_plugin_scoreboard *counts;
 static char *report;
 static uint64_t switch_address;
+static bool with_stalls;
 
 static void cpu_starts(qemu_plugin_id_t id, unsigned int cpu)
 {
@@ -63,9 +65,19 @@ static void switches(unsigned int cpu, void *pc)
 	samples_switch(cpu);
 }
 
+static void may_stall(unsigned int cpu, void *data)
+{
+	uint64_t ns = stalls_pass(cpu, clock_cpu_now(cpu));
+
+	(void)data;
+	if (ns)
+		clock_stall(cpu, ns);
+}
+
 static void translates(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	qemu_plugin_u64 count = { counts, 0 };
+	bool stalls = with_stalls && stalls_in_code(qemu_plugin_tb_vaddr(tb));
 	uint64_t cost = 0;
 
 	(void)id;
@@ -81,6 +93,8 @@ static void translates(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			cost += cost_of(code, size);
 		if (switch_address && (uint64_t)pc == switch_address)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, switches, QEMU_PLUGIN_CB_R_REGS, pc);
+		if (stalls && ((!k && stalls_at_block((uint64_t)pc)) || stalls_at_call((uint64_t)pc, code, size)))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, may_stall, QEMU_PLUGIN_CB_R_REGS, NULL);
 	}
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, QEMU_PLUGIN_INLINE_ADD_U64, count, cost);
 	qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, turn_ends, QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_COND_GE, count, COUNT_END,
@@ -97,7 +111,8 @@ static void ends(qemu_plugin_id_t id, void *data)
 }
 
 /* Read NAME=VALUE; an argument that is not known is an error. */
-static int read_argument(const char *argument, struct clock_settings *settings, struct samples_settings *sampling)
+static int read_argument(const char *argument, struct clock_settings *settings, struct samples_settings *sampling,
+			 struct stalls_settings *stalling)
 {
 	const char *value = strchr(argument, '=');
 	size_t length = value ? (size_t)(value++ - argument) : 0;
@@ -119,6 +134,10 @@ static int read_argument(const char *argument, struct clock_settings *settings, 
 		sampling->interval_ns = strtoull(value, NULL, 0);
 	else if (IS("switch"))
 		switch_address = strtoull(value, NULL, 0);
+	else if (IS("stalls"))
+		stalling->path = strdup(value);
+	else if (IS("seed"))
+		stalling->seed = strtoull(value, NULL, 0);
 	else
 		return -1;
 	return 0;
@@ -131,10 +150,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 {
 	struct clock_settings settings = { .quantum_ns = 5000, .mips = 1000, .pause = 140, .lanes = MAX_CPUS };
 	struct samples_settings sampling = { .interval_ns = 20000 };
+	struct stalls_settings stalling = { 0 };
 
 	(void)info;
 	for (int k = 0; k < argc; k++)
-		if (read_argument(argv[k], &settings, &sampling)) {
+		if (read_argument(argv[k], &settings, &sampling, &stalling)) {
 			fprintf(stderr, "vtime: %s: no argument of this plugin\n", argv[k]);
 			return -1;
 		}
@@ -146,6 +166,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		fprintf(stderr, "vtime: cannot write samples to %s\n", sampling.path);
 		return -1;
 	}
+	if (stalling.path && stalls_start(&stalling)) {
+		fprintf(stderr, "vtime: %s: no file of code and boundaries to stall at\n", stalling.path);
+		return -1;
+	}
+	with_stalls = stalling.path;
 	counts = qemu_plugin_scoreboard_new(CACHE_LINE);
 	clock_setup(&settings);
 	if (hostcalls_are_virtual()) {

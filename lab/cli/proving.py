@@ -16,6 +16,7 @@ from lab.cli.options import (
     source_of,
     source_options,
 )
+from lab.util.errors import unknown_name
 
 
 @cli.command()
@@ -84,3 +85,48 @@ def cuts(
     proof.run(proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed), show)
     click.echo(output / provenance.TABLE)
     return 1 if lost else 0
+
+
+@cli.command()
+@click.option("--load", "loads", multiple=True, metavar="NAME", help="sync, resize, cgroups or workers; all")
+@click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="For each load")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The first seed")
+@click.option("--cpus", default=8, show_default=True, help="CPUs of each guest, which are emulated")
+@output_folder("results/schedules", "Folder for the result, beside what is there already")
+@source_options
+def schedules(
+    *,
+    loads: tuple[str, ...],
+    seeds: int,
+    seed: int,
+    cpus: int,
+    output: Path,
+    tree: Path | None,
+    series: str | None,
+) -> int:
+    """Let CPUs stall in and around our code, by seeds, and see that nothing breaks.
+
+    Each seed is a boot of the debug kernel in virtual time for each load. Fails if anything is lost, wrong
+    or hangs, or the kernel reports.
+    """
+    from lab.proof import schedules as proof
+    from lab.result import provenance
+
+    for name in loads:
+        if name not in proof.LOADS:
+            raise unknown_name("load", name, list(proof.LOADS))
+    source = source_of(tree, series)
+    built = build_kernel("debug", source, "smp")
+    found = False
+
+    def show(outcome: proof.Outcome) -> None:
+        nonlocal found
+        found = found or bool(outcome.found)
+        proof.keep([outcome], built, output)
+        click.echo(outcome.line)
+
+    chosen = range(seed, seed + seeds)
+    with proof.jobs(built, source, loads or list(proof.LOADS), cpus=cpus, seeds=chosen) as wanted:
+        proof.run(wanted, show)
+    click.echo(output / provenance.TABLE)
+    return 1 if found else 0

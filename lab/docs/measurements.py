@@ -26,7 +26,7 @@ from lab.probes.isolation.probe import Isolation
 from lab.probes.pauses.probe import Pauses
 from lab.probes.probe import Probe
 from lab.probes.waits.probe import Waits
-from lab.proof import cuts, mutants
+from lab.proof import cuts, mutants, schedules
 from lab.result import published_table, report, throttle
 from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
@@ -120,6 +120,10 @@ def _mutants(data: bytes, meta: Meta) -> str:
     return mutants.table(TypeAdapter(list[mutants.Outcome]).validate_json(data))
 
 
+def _schedules(data: bytes, meta: Meta) -> str:
+    return schedules.table(TypeAdapter(list[schedules.Outcome]).validate_json(data))
+
+
 def _probe(probe: type[Probe[Any]]) -> View:
     return lambda data, meta: probe.table(pd.DataFrame(json.loads(data)))
 
@@ -131,6 +135,7 @@ VIEWS: dict[str, View] = {
     "cuts": _cuts,
     "mutants": _mutants,
     "published": _published,
+    "schedules": _schedules,
     "throttle": _throttle,
     **{probe.name: _probe(probe) for probe in PROBES},
 }

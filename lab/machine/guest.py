@@ -19,6 +19,7 @@ from typing import TextIO
 from lab.machine import console, devices, host_idle
 from lab.machine.hardware import Hardware
 from lab.machine.process import Guest
+from lab.machine.smp import Stalls
 from lab.util.errors import GuestError, LabError, unknown_name
 
 FILESYSTEMS = ("xfs", "ext4", "f2fs", "none")
@@ -74,6 +75,7 @@ def run(
     pause: int = 140,
     lanes: int | None = None,
     samples: Path | None = None,
+    stalls: Stalls | None = None,
 ) -> GuestResult:
     """Boot a kernel, run a command in it, power it off.
 
@@ -112,6 +114,7 @@ def run(
         lanes: in virtual time, CPUs that run at once on the host; None: as many as it has cores.
         samples: in virtual time, file for the profiler's samples, see :mod:`lab.result.profile`; None: none
             are taken.
+        stalls: in virtual time, where CPUs stall, by a seed; None: they do not.
 
     Raises:
         GuestError: the kernel printed a report (oops, WARN, lockdep, ...), the time was up, the guest ended
@@ -121,7 +124,18 @@ def run(
     if not command:
         raise LabError("no command for the guest: expected a program and its arguments")
     hardware = Hardware(
-        machine, clock, mem_mib, cpus, possible_cpus, memory, mips, quantum_ns, pause, lanes, samples
+        machine,
+        clock,
+        mem_mib,
+        cpus,
+        possible_cpus,
+        memory,
+        mips,
+        quantum_ns,
+        pause,
+        lanes,
+        samples,
+        stalls,
     )
     timeout_s = hardware.timeout_s if timeout_s is None else timeout_s
     if not timeout_s > 0:

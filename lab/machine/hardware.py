@@ -47,6 +47,7 @@ class Hardware:
         pause: in virtual time, instructions that PAUSE counts for.
         lanes: in virtual time, CPUs that run at once on the host; None: as many as it has cores.
         samples: in virtual time, file for the profiler's samples.
+        stalls: in virtual time, where CPUs stall.
     """
 
     machine: str = "uml"
@@ -60,6 +61,7 @@ class Hardware:
     pause: int = 140
     lanes: int | None = None
     samples: Path | None = None
+    stalls: smp.Stalls | None = None
 
     @property
     def is_virtual(self) -> bool:
@@ -96,6 +98,8 @@ class Hardware:
             raise unknown_name("clock", self.clock, CLOCKS)
         if self.samples and not self.is_virtual:
             raise LabError("a profile is of virtual time: expected the machine smp and the virtual clock")
+        if self.stalls and not self.is_virtual:
+            raise LabError("CPUs stall in virtual time: expected the machine smp and the virtual clock")
         if self.machine == "uml":
             self._check_uml()
         else:
@@ -157,7 +161,14 @@ class Hardware:
             found = find()
             plugin = vtime.build(found)
             clock = smp.Clock(
-                plugin, self.mips, self.quantum_ns, self.pause, self.lanes, counters, self.samples
+                plugin,
+                self.mips,
+                self.quantum_ns,
+                self.pause,
+                self.lanes,
+                counters,
+                self.samples,
+                self.stalls,
             )
             try:
                 yield Built(smp.Smp(found, clock), counters)

@@ -42,6 +42,19 @@ SYMBOLS, SWITCH = "System.map", "__switch_to_asm"
 
 
 @dataclass(frozen=True)
+class Stalls:
+    """CPUs that stall now and then while the others go on, see docs/machine.md.
+
+    Attributes:
+        places: file with the addresses where they may, see vtime/stalls.c.
+        seed: decides where, when and for how long.
+    """
+
+    places: Path
+    seed: int
+
+
+@dataclass(frozen=True)
 class Clock:
     """Virtual time, and how finely it is kept.
 
@@ -53,6 +66,7 @@ class Clock:
         lanes: CPUs that run at once on the host; None: as many as the host has cores.
         report: descriptor of a file for the counters at the end.
         samples: file for the profiler's samples, None: none are taken.
+        stalls: where CPUs stall; None: they do not.
     """
 
     plugin: Path
@@ -62,6 +76,7 @@ class Clock:
     lanes: int | None
     report: int
     samples: Path | None
+    stalls: Stalls | None = None
 
     def argument(self, kernel: Path) -> str:
         """Return the value of QEMU's ``-plugin``.
@@ -77,6 +92,8 @@ class Clock:
             "report": f"/proc/self/fd/{self.report}",
             "samples": self.samples,
             "switch": _switch_address(kernel) if self.samples else None,
+            "stalls": self.stalls.places if self.stalls else None,
+            "seed": self.stalls.seed if self.stalls else None,
         }
         named = [f"{name}={_value(value)}" for name, value in given.items() if value is not None]
         return ",".join([_value(self.plugin), *named])
@@ -126,6 +143,9 @@ class Smp:
     def command(self, start: Start) -> list[str]:
         """Return QEMU and its arguments."""
         clock = [] if self.clock is None else ["-plugin", self.clock.argument(start.kernel)]
+        if self.clock is not None and self.clock.stalls:
+            # Of RDRAND; so runs of one seed differ less.
+            clock += ["-seed", str(self.clock.stalls.seed)]
         port = "virtconsole" if start.terminal else "virtserialport"
         arguments = [
             *("console=ttyS0", "panic=-1", "nokaslr", "random.trust_cpu=on"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from lab.util.errors import LabError
@@ -59,6 +60,21 @@ class Symbols:
         """Tell whether an address is that of a function's first instruction."""
         number = bisect.bisect_left(self._starts, address)
         return number < len(self._starts) and self._starts[number] == address
+
+    def ranges(self, names: Collection[str]) -> list[tuple[int, int]]:
+        """Return where functions of these names, and their parts and variants, start and end; the last never.
+
+        Args:
+            names: without what the compiler appends; one may be that of several functions, or of none.
+        """
+        ends = [*self._starts[1:], self._starts[-1]]
+        each = zip(self._starts, ends, self._names, strict=True)
+        return [(start, end) for start, end, name in each if name in names]
+
+    def starts(self, pattern: re.Pattern[str]) -> list[int]:
+        """Return where the functions start whose whole name a pattern matches."""
+        each = zip(self._starts, self._names, strict=True)
+        return [start for start, name in each if pattern.fullmatch(name)]
 
     def _look_up(self, address: int) -> str:
         if address < USER_END:

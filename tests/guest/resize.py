@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: change the number of writeback contexts under load, and compare every byte at the end.
 
-``resize.py FS SECONDS``, on the raw device $PWB_DEV. Standard library only.
+``resize.py FS SECONDS [--quick]``, on the raw device $PWB_DEV. Standard library only.
 
 Writers overwrite pages of one large file each, by write() and mapped, sync it now and then, and make and
 remove small files; another process syncs all the time, and one makes cgroups that write, and removes them.
 All that stops for an unmount several times; the contexts change during it, too. What a page must hold
 follows from its file, its number and its version, and the versions are in shared memory. SECONDS is how long
-the load lasts, all rounds together.
+the load lasts, all rounds together; ``--quick`` takes files of a sixteenth of the size.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import itertools
 import mmap
@@ -29,7 +30,7 @@ from typing import NoReturn
 WRITERS = 4
 PAGE_BYTES = 4096
 FILE_PAGES = 8192
-FILE_BYTES = FILE_PAGES * PAGE_BYTES
+QUICK_FILE_PAGES = FILE_PAGES // 16
 SMALL_FILES = 64
 SMALL_PAGES = 4
 GROUP_FILES = 16
@@ -131,11 +132,12 @@ def summary(times: list[int]) -> str:
 class Load:
     """What writes, and what the files hold because of it."""
 
-    def __init__(self, filesystem: str) -> None:
+    def __init__(self, filesystem: str, file_pages: int = FILE_PAGES) -> None:
         """Share the versions with the processes to come."""
         self.filesystem = filesystem
+        self.file_pages = file_pages
         self.stopped = shared_words(1)
-        self.pages = [shared_words(FILE_PAGES) for _ in range(WRITERS)]
+        self.pages = [shared_words(file_pages) for _ in range(WRITERS)]
         # 0: there is no such file.
         self.small = [shared_words(SMALL_FILES) for _ in range(WRITERS)]
         # How often cgroups have written their files.
@@ -154,7 +156,7 @@ class Load:
 
     def fill(self, writer: int) -> None:
         """Write version 0 of a large file."""
-        self.large(writer).write_bytes(contents(writer, FILE_PAGES, 0))
+        self.large(writer).write_bytes(contents(writer, self.file_pages, 0))
 
     def mount(self) -> None:
         """Mount the device."""
@@ -174,11 +176,11 @@ class Load:
         versions, times = self.pages[writer], self.write_times[writer]
         with (
             self.large(writer).open("r+b", buffering=0) as file,
-            mmap.mmap(file.fileno(), FILE_BYTES) as mapped,
+            mmap.mmap(file.fileno(), self.file_pages * PAGE_BYTES) as mapped,
         ):
             while not self.stopped[0]:
                 for _ in range(32):
-                    page = choose.randrange(FILE_PAGES)
+                    page = choose.randrange(self.file_pages)
                     data = content(writer, page, versions[page] + 1)
                     offset = page * PAGE_BYTES
                     if choose.random() < 0.25:
@@ -211,14 +213,16 @@ class Load:
             os.sync()
 
     def use_cgroups(self) -> None:
-        """Make a cgroup, let a process in it write, and remove it, until told to stop."""
+        """Make a cgroup, let a process in it write, and remove it, once at least and until told to stop."""
         group = CGROUPS / "writes"
-        while not self.stopped[0]:
+        while True:
             group.mkdir()
             finish([start(self.write_in_cgroup, group)])
             self.groups[0] += 1
             # The files are dirty, and their writebacks outlive the group.
             group.rmdir()
+            if self.stopped[0]:
+                return
 
     def write_in_cgroup(self, group: Path) -> None:
         """Join a cgroup and write its files, half of them over, half of them new."""
@@ -281,7 +285,7 @@ class Load:
                     expected = (writer, page, version)
                     fail(f"page {page} of {file.name}: (file, page, version) is {found}, not {expected}")
             if file.read(1):
-                fail(f"{file.name} is longer than {FILE_BYTES} bytes")
+                fail(f"{file.name} is longer than {self.file_pages} pages")
         for number, version in enumerate(self.small[writer]):
             path = self.small_file(writer, number)
             data = path.read_bytes() if path.exists() else b""
@@ -289,16 +293,21 @@ class Load:
                 fail(f"{path} of {len(data)} bytes is not version {version} as it was written (0: removed)")
 
 
-def main(filesystem: str, seconds: float) -> None:
+def main() -> None:
     """Load, resize and remount, and compare at the end."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("filesystem", choices=MAKE)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
     for name, value in FLUSHING.items():
         Path("/proc/sys/vm", name).write_text(str(value))
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
-    load = Load(filesystem)
+    load = Load(options.filesystem, QUICK_FILE_PAGES if options.quick else FILE_PAGES)
     load.make()
     resizer = start(load.resize)
     for round_number in range(ROUNDS):
-        load.run(round_number, seconds / ROUNDS)
+        load.run(round_number, options.seconds / ROUNDS)
         load.remount()
     load.compare()
     if not resizer.is_alive():
@@ -313,4 +322,4 @@ def main(filesystem: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main()

@@ -203,6 +203,12 @@ def test_unknown_names_are_refused_before_any_build(
     assert calls == []
 
 
+def test_unknown_load_is_refused_before_any_build(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("schedules", "--load", "resise") == 1
+    assert capsys.readouterr().err.startswith("pwb: error: unknown load 'resise': expected resize")
+    assert calls == []
+
+
 @pytest.mark.parametrize("value", ["nwritebacks", "=4"])
 def test_setting_without_path_or_value(calls: Calls, capsys: pytest.CaptureFixture[str], value: str) -> None:
     assert run("guest", "--set", value, "--", "true") == 2

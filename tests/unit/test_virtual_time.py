@@ -15,6 +15,8 @@ HERE = Path(__file__).parent / "vtime"
 QUANTUM = 2000
 BLOCK = 7
 PAUSE = 140
+LENGTH = 400_000
+STALL = 100_000
 
 
 def _compiled(name: str, parts: list[str], folder: Path) -> Path:
@@ -81,6 +83,24 @@ def test_a_long_wait_ends_no_later_than_some_pauses(clock: Path, cpus: int) -> N
     # In a queue of waiters each is late after the one before it: an eighth of so long a wait would add up.
     late = _said(clock, "spin", str(cpus), "1000", "20000", host_cpus=1)["latest_ns"][0]
     assert late <= 4 * PAUSE + QUANTUM // 8
+
+
+@pytest.mark.parametrize("host_cpus", [1, 2])
+@pytest.mark.parametrize("cpus", [1, 8])
+def test_others_go_on_while_a_cpu_stalls(clock: Path, cpus: int, host_cpus: int) -> None:
+    said = _said(clock, "stall", str(cpus), host_cpus=host_cpus)
+    # What they are ahead or behind is what CPUs always may be, and the blocks that are under way.
+    assert all(abs(executed - STALL) <= 2 * QUANTUM + 3 * BLOCK for executed in said.get("others", []))
+    assert len(said.get("others", [])) == cpus - 1
+    stalled, *others = said["ended_ns"]
+    assert abs(stalled - LENGTH - STALL) <= BLOCK
+    assert all(abs(ended - LENGTH) <= BLOCK for ended in others)
+
+
+def test_a_cpu_that_stalls_leaves_by_the_gate_and_stalls_on_later(clock: Path) -> None:
+    said = _said(clock, "gate", host_cpus=1)
+    assert said["left_ns"][0] <= QUANTUM
+    assert STALL <= said["ended_ns"][0] <= STALL + 3 * BLOCK
 
 
 @pytest.mark.parametrize("mips", [500, 1000, 2000])

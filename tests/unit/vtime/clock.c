@@ -12,7 +12,7 @@
 #include <time.h>
 #include "../../../vtime/clock.h"
 
-enum { BLOCK = 7, LENGTH = 400000, QUANTUM = 2000, PAUSE = 140, ROUNDS = 200 };
+enum { BLOCK = 7, LENGTH = 400000, QUANTUM = 2000, PAUSE = 140, ROUNDS = 200, STALL = 100000 };
 
 static struct {
 	uint64_t count;
@@ -102,6 +102,26 @@ static void *spin(void *index)
 	return NULL;
 }
 
+/* CPU 0 stalls: how far the others are when it goes on. */
+static void *stall(void *index)
+{
+	int cpu = (int)(intptr_t)index;
+
+	clock_cpu_starts((unsigned int)cpu);
+	pthread_barrier_wait(&all);
+	/* From here on it has its turn. */
+	execute(cpu, BLOCK);
+	if (cpu == 0) {
+		clock_stall(0, STALL);
+		for (int other = 1; other < n; other++)
+			printf("others %" PRIu64 "\n", (uint64_t)cpus[other].executed);
+	}
+	execute(cpu, LENGTH - BLOCK);
+	cpus[cpu].ended_ns = clock_cpu_now((unsigned int)cpu);
+	clock_cpu_halts((unsigned int)cpu);
+	return NULL;
+}
+
 static void run(void *(*function)(void *))
 {
 	pthread_t threads[MAX_CPUS];
@@ -135,6 +155,23 @@ static void deadlines(void)
 	printf("due_turn %d\n", clock_main_waits(9000001) == MAIN_DUE);
 }
 
+/* A CPU that stalls leaves when the gate opens, and stalls on when it is closed. */
+static void gate(void)
+{
+	clock_cpu_counts(0, &cpus[0].count);
+	clock_cpu_starts(0);
+	clock_main_waits(NEVER);
+	execute(0, BLOCK);
+	clock_gate_opens();
+	clock_main_runs();
+	clock_stall(0, STALL);
+	printf("left_ns %" PRIu64 "\n", clock_cpu_now(0));
+	clock_main_waits(NEVER);
+	clock_gate_closes();
+	execute(0, BLOCK);
+	printf("ended_ns %" PRIu64 "\n", clock_cpu_now(0));
+}
+
 int main(int argc, char **argv)
 {
 	struct clock_settings settings = { QUANTUM, 1000, PAUSE, MAX_CPUS };
@@ -153,6 +190,12 @@ int main(int argc, char **argv)
 			held = strtoull(argv[4], NULL, 10);
 		run(spin);
 		printf("latest_ns %" PRIu64 "\n", latest_ns);
+	} else if (!strcmp(argv[1], "stall")) {
+		run(stall);
+		for (int k = 0; k < n; k++)
+			printf("ended_ns %" PRIu64 "\n", cpus[k].ended_ns);
+	} else if (!strcmp(argv[1], "gate")) {
+		gate();
 	} else {
 		deadlines();
 	}

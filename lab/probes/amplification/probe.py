@@ -131,6 +131,7 @@ class Amplification(Probe[Recorded]):
         Raises:
             LabError: it could not be compiled.
         """
+        _library().parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
             ["make", "-s", "-C", str(LIBRARY), f"OUT={_library().parent}"],
             capture_output=True,

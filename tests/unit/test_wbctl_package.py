@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,7 +21,6 @@ FILES = [
     "/usr/share/doc/wbctl/copyright",
     "/usr/share/man/man8/wbctl.8.gz",
 ]
-needs_debhelper = pytest.mark.skipif(shutil.which("dh") is None, reason="debhelper is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +39,19 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
 
-@needs_debhelper
 def test_the_package_has_all_that_belongs_to_wbctl(package: Path) -> None:
     listed = [line.split()[-1].removeprefix(".") for line in told("dpkg-deb", "-c", str(package))]
     assert sorted(name for name in listed if not name.endswith("/")) == FILES
 
 
-@needs_debhelper
 def test_the_same_input_gives_the_same_package(package: Path, tmp_path: Path) -> None:
     assert wbctl.make(tmp_path).read_bytes() == package.read_bytes()
 
 
-@needs_debhelper
 def test_what_is_pinned_survives_an_upgrade(package: Path) -> None:
     assert told("dpkg-deb", "-I", str(package), "conffiles") == ["/etc/wbctl.conf"]
 
 
-@needs_debhelper
-@pytest.mark.skipif(shutil.which("lintian") is None, reason="lintian is not installed")
 def test_lintian_has_no_complaint(package: Path) -> None:
     lintian.check(package)
 

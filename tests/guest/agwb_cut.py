@@ -73,8 +73,21 @@ def dirty(case: Case, file: File, before: int) -> None:
         os.pwrite(fd, b"".join(content(file.number, page, 2) for page in range(PAGES)), 0)
 
 
-def cut_when(file: File, size: int) -> tuple[set[int], set[int]]:
-    """Let flushers write until the file has this size on disk, force the log, and cut the power.
+def covered(fd: int, before: int, size: int) -> None:
+    """See that the size on disk, in bytes, covers no new page that nobody has begun to write.
+
+    A page is dirty once only, so one that is dirty now was so when the file had that size.
+    """
+    pages = size // PAGE_BYTES
+    if pages <= before:
+        return
+    waiting, _ = cachestat.states(fd, before, pages - before)
+    if waiting:
+        fail(f"{pages} pages are on disk, of which nobody has begun to write {len(waiting)}")
+
+
+def cut_when(file: File, before: int, mark: int) -> tuple[set[int], set[int]]:
+    """Let flushers write until so many more pages are on disk, force the log, and cut the power.
 
     Return the pages that were dirty after the log was forced, and those that were clean before.
     """
@@ -86,10 +99,14 @@ def cut_when(file: File, size: int) -> tuple[set[int], set[int]]:
     with (MOUNT / "kick").open("wb", buffering=0) as kick:
         for _ in range(KICK_PAGES):
             kick.write(bytes(PAGE_BYTES))
-    while size_on_disk(root, inode) < size:
-        if time.monotonic() > end:
-            fail("nobody writes the file back")
     with file.open(os.O_RDONLY) as fd:
+        while True:
+            size = size_on_disk(root, inode)
+            covered(fd, before, size)
+            if size >= (before + mark) * PAGE_BYTES:
+                break
+            if time.monotonic() > end:
+                fail("nobody writes the file back")
         _, done = cachestat.states(fd, 0, PAGES)
         os.pwrite(other, b"something", 0)
         os.fsync(other)
@@ -131,7 +148,7 @@ def main(mode: str) -> None:
                 case = Case(mode)
                 file = File(1, PAGES)
                 dirty(case, file, before)
-                waiting, done = cut_when(file, (before + mark) * PAGE_BYTES)
+                waiting, done = cut_when(file, before, mark)
                 case.unmount()
                 (DEVICE / "submit_ns").write_text("0")
                 (DEVICE / "power").write_text("1")

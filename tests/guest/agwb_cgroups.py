@@ -10,6 +10,7 @@ clean while most of the first one is not, which would take minutes; then the lim
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -18,8 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from tests.guest import cachestat
-from tests.guest.agwb import MODES, Case
+from tests.guest.agwb import LIBC, MODES, Case
 from tests.guest.lab_device import MOUNT, NAME, NODE, SETTLE_S, device, fail, flush, settle
 from tests.guest.resize import CGROUPS, finish, start
 from tests.guest.versioned import File
@@ -41,11 +41,30 @@ SLOW_BYTES_PER_S = 64 << 10
 COMMAND_KIB = SLOW_BYTES_PER_S >> 10
 FREE_PAGES = 2048
 
+CACHESTAT = 451
+
+
+class Range(ctypes.Structure):
+    """struct cachestat_range."""
+
+    _fields_ = (("off", ctypes.c_uint64), ("len", ctypes.c_uint64))
+
+
+class Cached(ctypes.Structure):
+    """struct cachestat."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint64) for name in ("cache", "dirty", "writeback", "evicted", "recently")
+    )
+
 
 def unwritten(file: File) -> tuple[int, int]:
     """Return how many pages of a file are dirty, and how many are being written."""
+    found = Cached()
     with file.open(os.O_RDONLY) as fd:
-        return cachestat.unwritten(fd)
+        if LIBC.syscall(CACHESTAT, fd, ctypes.byref(Range(0, 0)), ctypes.byref(found), 0):
+            fail(f"cachestat: {os.strerror(ctypes.get_errno())}")
+    return found.dirty, found.writeback
 
 
 def wait_until(what: str, holds: Callable[[], bool]) -> None:

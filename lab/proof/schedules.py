@@ -9,11 +9,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from lab.experiment import cluster
 from lab.machine import guest
@@ -188,15 +186,13 @@ def keep(found: Sequence[Outcome], kernel: Kernel, folder: Path) -> None:
     """Add outcomes to those in a folder; one of the same guest and seed replaces the one before.
 
     Args:
-        found: the outcomes.
+        found: the outcomes, at least one.
         kernel: that of the guests.
         folder: of the result; what it has of another change is left behind.
     """
-    before = TypeAdapter(list[Outcome]).validate_python(provenance.earlier_rows(folder))
-    every = {(*_guest_of(one), one.seed): one for one in [*before, *found]}
-    ordered = [every[key] for key in sorted(every)]
-    rows = [asdict(one) for one in ordered]
-    provenance.write(folder, NAME, rows, [kernel], table=table(ordered))
+    provenance.add(
+        folder, NAME, found, key=lambda one: (*_guest_of(one), one.seed), kernels=[kernel], table=table
+    )
 
 
 def _guest_of(one: Outcome) -> tuple[str, str, int]:

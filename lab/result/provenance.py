@@ -10,14 +10,22 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import TypeAdapter
 
 from lab.tree import change
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from lab.util.process import output
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    _Row = TypeVar("_Row", bound=DataclassInstance)
 
 SUMMARY, META, TABLE = "summary.json", "meta.json", "table.md"
 
@@ -84,3 +92,29 @@ def earlier_rows(folder: Path) -> list[Any]:
     except FileNotFoundError:
         return []
     return rows if about["change"] == change.identity() else []
+
+
+def add(
+    folder: Path,
+    view: str,
+    found: Sequence[_Row],
+    *,
+    key: Callable[[_Row], Any],
+    kernels: Iterable[Kernel],
+    table: Callable[[Sequence[_Row]], str],
+) -> None:
+    """Add rows to a result; one replaces an earlier row of the same key.
+
+    Args:
+        folder: of the result; what it has of another change is left behind.
+        view: as for :func:`collect`.
+        found: at least one row, each a dataclass.
+        key: what tells rows apart, and orders them.
+        kernels: those that were booted.
+        table: makes the table of all rows.
+    """
+    kind = TypeAdapter(type(found[0]))
+    before = [kind.validate_python(row) for row in earlier_rows(folder)]
+    every = {key(one): one for one in [*before, *found]}
+    ordered = [every[name] for name in sorted(every)]
+    write(folder, view, [asdict(one) for one in ordered], kernels, table=table(ordered))

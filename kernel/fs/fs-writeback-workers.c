@@ -1,11 +1,14 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
  * What one of several flusher workers may do beside its siblings: see
- * include/linux/bdi-wb-workers.h for the rules. Included by fs/fs-writeback.c
- * only, for it uses what is private there.
+ * include/linux/bdi-wb-workers.h for the rules.
  */
-#ifndef _FS_FS_WRITEBACK_WORKERS_H
-#define _FS_FS_WRITEBACK_WORKERS_H
+
+#include <linux/backing-dev.h>
+#include <linux/bdi-wb-workers.h>
+#include <linux/rwsem.h>
+#include <linux/wb-test-point.h>
+#include "fs-writeback.h"
 
 /* What somebody waits for promises to write all that was dirty before. */
 static bool wb_work_runs_alone(const struct wb_writeback_work *work)
@@ -21,8 +24,8 @@ static bool wb_work_runs_alone(const struct wb_writeback_work *work)
  * What is dirty now is on the lists of @wb when this returns, unless it is
  * being written by somebody else than a worker.
  */
-static void wb_begin_work(struct bdi_writeback *wb,
-			  const struct wb_writeback_work *work)
+void wb_begin_work(struct bdi_writeback *wb,
+		   const struct wb_writeback_work *work)
 	__acquires(&wb->alone_rwsem)
 {
 	if (wb_work_runs_alone(work)) {
@@ -36,8 +39,7 @@ static void wb_begin_work(struct bdi_writeback *wb,
  * @wb: writeback of the worker
  * @work: its work item
  */
-static void wb_end_work(struct bdi_writeback *wb,
-			const struct wb_writeback_work *work)
+void wb_end_work(struct bdi_writeback *wb, const struct wb_writeback_work *work)
 	__releases(&wb->alone_rwsem)
 {
 	if (wb_work_runs_alone(work))
@@ -55,8 +57,8 @@ static void wb_end_work(struct bdi_writeback *wb,
  *
  * Return: %false if there is nothing to be written beside what runs alone.
  */
-static bool wb_begin_piece(struct bdi_writeback *wb,
-			   const struct wb_writeback_work *work)
+bool wb_begin_piece(struct bdi_writeback *wb,
+		    const struct wb_writeback_work *work)
 {
 	return wb_work_runs_alone(work) || down_read_trylock(&wb->alone_rwsem);
 }
@@ -66,8 +68,8 @@ static bool wb_begin_piece(struct bdi_writeback *wb,
  * @wb: writeback of the worker
  * @work: its work item
  */
-static void wb_end_piece(struct bdi_writeback *wb,
-			 const struct wb_writeback_work *work)
+void wb_end_piece(struct bdi_writeback *wb,
+		  const struct wb_writeback_work *work)
 {
 	if (!wb_work_runs_alone(work))
 		up_read(&wb->alone_rwsem);
@@ -80,12 +82,10 @@ static void wb_end_piece(struct bdi_writeback *wb,
  *
  * Called with an inode of b_io in hand.
  */
-static void wb_share_work(struct bdi_writeback *wb,
-			  const struct wb_writeback_work *work)
+void wb_share_work(struct bdi_writeback *wb,
+		   const struct wb_writeback_work *work)
 {
 	/* at worst a worker is woken for nothing, or one inode later */
 	if (work->for_background && !data_race(list_is_singular(&wb->b_io)))
 		wb_wake_sibling(wb);
 }
-
-#endif	/* _FS_FS_WRITEBACK_WORKERS_H */

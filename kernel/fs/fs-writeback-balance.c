@@ -1,15 +1,14 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
  * An inode with much to write goes to a context that has nothing to do, and one
  * that needs blocks to where the filesystem wants it, before its own flusher
- * begins with it. Included by fs/fs-writeback.c only, for it uses what is
- * private there.
+ * begins with it.
  */
-#ifndef _FS_FS_WRITEBACK_BALANCE_H
-#define _FS_FS_WRITEBACK_BALANCE_H
 
-static void requeue_io(struct inode *inode, struct bdi_writeback *wb);
-static void inode_sync_complete(struct inode *inode);
+#include <linux/backing-dev.h>
+#include <linux/bdi-writeback-ctx.h>
+#include <linux/fs.h>
+#include "fs-writeback.h"
 
 /**
  * inode_hand_over - give an inode to a better flusher, unwritten
@@ -19,7 +18,7 @@ static void inode_sync_complete(struct inode *inode);
  * Return: %true if another flusher has it now; then i_lock and I_SYNC are
  * dropped, and @inode may be gone. Otherwise both are kept.
  */
-static bool inode_hand_over(struct inode *inode, struct bdi_writeback *wb)
+bool inode_hand_over(struct inode *inode, struct bdi_writeback *wb)
 {
 	struct bdi_writeback *old, *new;
 	struct bdi_writeback_ctx *ctx;
@@ -42,12 +41,10 @@ static bool inode_hand_over(struct inode *inode, struct bdi_writeback *wb)
 	}
 	/* whoever frees the inode has found it on no list */
 	if (!(inode_state_read(inode) & I_FREEING))
-		requeue_io(inode, new);
+		inode_io_list_move_locked(inode, new, &new->b_more_io);
 	wb_wakeup(new);
 	inode_sync_complete(inode);
 	spin_unlock(&inode->i_lock);
 	spin_unlock(&new->list_lock);
 	return true;
 }
-
-#endif	/* _FS_FS_WRITEBACK_BALANCE_H */

@@ -11,7 +11,7 @@
 #include "fs-writeback.h"
 
 /**
- * inode_hand_over - give an inode to a better flusher, unwritten
+ * inode_hand_over - give an inode to another flusher, unwritten
  * @inode: inode with I_SYNC and its i_lock held, next in turn
  * @wb: writeback whose flusher calls
  *
@@ -26,13 +26,13 @@ bool inode_hand_over(struct inode *inode, struct bdi_writeback *wb)
 	if (!sb_has_parallel_writeback(inode->i_sb))
 		return false;
 
-	/* at worst it is handed over a piece later */
-	if (!data_race(wb_is_crowded(wb)) && !wb_affinity_is_astray(inode, wb))
+	/* at worst it is handed over a chunk later */
+	if (!data_race(wb_has_backlog(wb)) && !wb_affinity_is_misplaced(inode, wb))
 		return false;
 
 	spin_unlock(&inode->i_lock);
 	old = inode_to_wb_and_lock_list(inode);
-	ctx = wb_affinity_better_ctx(inode, old);
+	ctx = wb_affinity_handover_ctx(inode, old);
 	new = ctx ? inode_move_to_wb_ctx(inode, old, ctx) : old;
 	spin_lock(&inode->i_lock);
 	if (new == old) {

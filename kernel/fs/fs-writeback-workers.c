@@ -11,13 +11,13 @@
 #include "fs-writeback.h"
 
 /* What somebody waits for promises to write all that was dirty before. */
-static bool wb_work_runs_alone(const struct wb_writeback_work *work)
+static bool wb_work_is_exclusive(const struct wb_writeback_work *work)
 {
 	return work->done;
 }
 
 /**
- * wb_begin_work - start a work item; one that runs alone waits for siblings
+ * wb_begin_work - start a work item; exclusive work waits for siblings
  * @wb: writeback of the worker
  * @work: its work item
  *
@@ -26,11 +26,11 @@ static bool wb_work_runs_alone(const struct wb_writeback_work *work)
  */
 void wb_begin_work(struct bdi_writeback *wb,
 		   const struct wb_writeback_work *work)
-	__acquires(&wb->alone_rwsem)
+	__acquires(&wb->exclusive_rwsem)
 {
-	if (wb_work_runs_alone(work)) {
-		down_write(&wb->alone_rwsem);
-		wb_test_point("alone");
+	if (wb_work_is_exclusive(work)) {
+		down_write(&wb->exclusive_rwsem);
+		wb_test_point("exclusive");
 	}
 }
 
@@ -40,39 +40,39 @@ void wb_begin_work(struct bdi_writeback *wb,
  * @work: its work item
  */
 void wb_end_work(struct bdi_writeback *wb, const struct wb_writeback_work *work)
-	__releases(&wb->alone_rwsem)
+	__releases(&wb->exclusive_rwsem)
 {
-	if (wb_work_runs_alone(work))
-		up_write(&wb->alone_rwsem);
+	if (wb_work_is_exclusive(work))
+		up_write(&wb->exclusive_rwsem);
 }
 
 /**
- * wb_begin_piece - start to write some inodes, not beside what runs alone
+ * wb_begin_batch - start to write some inodes, not beside exclusive work
  * @wb: writeback of the worker
  * @work: its work item
  *
- * A worker does not wait for what runs alone, for that writes everything and
- * may take as long as the device likes: the worker may be the rescuer of
- * bdi_wq, and writers wake it again when they need it.
+ * A worker does not wait for exclusive work, for that writes everything and may
+ * take as long as the device likes: the worker may be the rescuer of bdi_wq,
+ * and writers wake it again when they need it.
  *
- * Return: %false if there is nothing to be written beside what runs alone.
+ * Return: %false if exclusive work is under way, and writes everything anyway.
  */
-bool wb_begin_piece(struct bdi_writeback *wb,
+bool wb_begin_batch(struct bdi_writeback *wb,
 		    const struct wb_writeback_work *work)
 {
-	return wb_work_runs_alone(work) || down_read_trylock(&wb->alone_rwsem);
+	return wb_work_is_exclusive(work) || down_read_trylock(&wb->exclusive_rwsem);
 }
 
 /**
- * wb_end_piece - no inode is in hand any more
+ * wb_end_batch - no inode is in hand any more
  * @wb: writeback of the worker
  * @work: its work item
  */
-void wb_end_piece(struct bdi_writeback *wb,
+void wb_end_batch(struct bdi_writeback *wb,
 		  const struct wb_writeback_work *work)
 {
-	if (!wb_work_runs_alone(work))
-		up_read(&wb->alone_rwsem);
+	if (!wb_work_is_exclusive(work))
+		up_read(&wb->exclusive_rwsem);
 }
 
 /**

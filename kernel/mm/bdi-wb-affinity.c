@@ -19,8 +19,10 @@
 static const char * const wb_affinity_names[] = {
 	[WB_AFFINITY_FS]		= "fs",
 	[WB_AFFINITY_INO]		= "ino",
+#ifdef CONFIG_BDI_WRITEBACK_EXTRA_POLICIES
 	[WB_AFFINITY_ROTOR]		= "rotor",
 	[WB_AFFINITY_LEAST_LOADED]	= "least-loaded",
+#endif
 };
 
 /* By the filesystem's own judgement where it has one. */

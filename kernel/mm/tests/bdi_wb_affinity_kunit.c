@@ -98,14 +98,11 @@ static struct bdi_writeback *wb_of(struct kunit *test, unsigned int index)
 	return &bdi_wb_ctx(fixture->bdi, index)->wb;
 }
 
-static void set_affinity(struct kunit *test, const char *text)
+static void set_affinity(struct kunit *test, enum wb_affinity affinity)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	KUNIT_ASSERT_EQ(test, strlen(text),
-			dev_attr_wb_affinity.store(&fixture->dev,
-						   &dev_attr_wb_affinity,
-						   text, strlen(text)));
+	fixture->bdi->wb_affinity = affinity;
 }
 
 /* attach the inode, and queue it and another one for I/O */
@@ -174,7 +171,7 @@ static void filesystem_limits_the_contexts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, wb_affinity_index(&fixture->inode));
 	fixture->inode.i_wb = wb_of(test, 3);
 	KUNIT_EXPECT_EQ(test, 0, wb_affinity_index(&fixture->inode));
-	set_affinity(test, "ino");
+	set_affinity(test, WB_AFFINITY_INO);
 	fixture->inode.i_ino = 11;
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
 }
@@ -185,9 +182,9 @@ static void attached_inode_stays(struct kunit *test)
 
 	fixture->inode.i_wb = wb_of(test, 3);
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
-	set_affinity(test, "least-loaded");
+	set_affinity(test, WB_AFFINITY_LEAST_LOADED);
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
-	set_affinity(test, "rotor");
+	set_affinity(test, WB_AFFINITY_ROTOR);
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
 	fixture->bdi->nr_wb_ctx = 3;
 	KUNIT_EXPECT_GT(test, 3, wb_affinity_index(&fixture->inode));
@@ -197,7 +194,7 @@ static void number_holds_wherever_the_inode_is(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	set_affinity(test, "ino\n");
+	set_affinity(test, WB_AFFINITY_INO);
 	KUNIT_EXPECT_EQ(test, 1, wb_affinity_index(&fixture->inode));
 	queue_both(test, 3);
 	KUNIT_EXPECT_EQ(test, 1, next(test, false));
@@ -212,7 +209,7 @@ static void rotor_takes_turns(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 	unsigned int first;
 
-	set_affinity(test, "rotor");
+	set_affinity(test, WB_AFFINITY_ROTOR);
 	first = wb_affinity_index(&fixture->inode);
 	for (int i = 1; i <= NR_CTX; i++)
 		KUNIT_EXPECT_EQ(test, (first + i) % NR_CTX,
@@ -223,7 +220,7 @@ static void least_loaded_is_found(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	set_affinity(test, "least-loaded");
+	set_affinity(test, WB_AFFINITY_LEAST_LOADED);
 	for (int i = 0; i < NR_CTX; i++) {
 		wb_dirty_io_start(wb_of(test, i));
 		if (i != 1)
@@ -250,7 +247,7 @@ static void least_loaded_counts_cgroups(struct kunit *test)
 
 	cgwb = kunit_kcalloc(test, NR_CTX, sizeof(*cgwb), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cgwb);
-	set_affinity(test, "least-loaded");
+	set_affinity(test, WB_AFFINITY_LEAST_LOADED);
 	for (int i = 0; i < NR_CTX; i++) {
 		wb_init_ctx(&cgwb[i], bdi_wb_ctx(fixture->bdi, i), &cgwb[0]);
 		if (i != 2)
@@ -355,15 +352,15 @@ static void large_inode_stays_unwritten(struct kunit *test)
 	dequeue_both(test);
 
 	/* where the filesystem is not asked */
-	set_affinity(test, "ino");
+	set_affinity(test, WB_AFFINITY_INO);
 	queue_both(test, 2);
 	KUNIT_EXPECT_EQ(test, -1, handover(test));
-	set_affinity(test, "rotor");
+	set_affinity(test, WB_AFFINITY_ROTOR);
 	KUNIT_EXPECT_EQ(test, -1, handover(test));
 	dequeue_both(test);
 
 	/* on a filesystem without contexts */
-	set_affinity(test, "fs");
+	set_affinity(test, WB_AFFINITY_FS);
 	fixture->sb.s_iflags &= ~SB_I_WB_CTX;
 	queue_both(test, 2);
 	KUNIT_EXPECT_EQ(test, -1, handover(test));
@@ -413,7 +410,7 @@ static void inode_without_blocks_moves_where_places_do_not_count(struct kunit *t
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	fixture->sb.s_op = &allocating;
-	set_affinity(test, "rotor");
+	set_affinity(test, WB_AFFINITY_ROTOR);
 	queue_both(test, 1);
 	KUNIT_EXPECT_FALSE(test, is_misplaced(test));
 	KUNIT_EXPECT_EQ(test, -1, handover(test));
@@ -446,19 +443,24 @@ static void filesystem_without_contexts_is_left_alone(struct kunit *test)
 
 static void policy_is_shown_and_set(struct kunit *test)
 {
+	bool extra = IS_ENABLED(CONFIG_BDI_WRITEBACK_EXTRA_POLICIES);
 	struct wb_affinity_fixture *fixture = test->priv;
 	struct device_attribute *attr = &dev_attr_wb_affinity;
 	char *page = (char *)get_zeroed_page(GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	attr->show(&fixture->dev, attr, page);
-	KUNIT_EXPECT_STREQ(test, "[fs] ino rotor least-loaded\n", page);
-	set_affinity(test, "rotor\n");
+	KUNIT_EXPECT_STREQ(test, page, extra ? "[fs] ino rotor least-loaded\n" :
+					       "[fs] ino\n");
+	KUNIT_EXPECT_EQ(test, extra ? 6 : -EINVAL,
+			attr->store(&fixture->dev, attr, "rotor\n", 6));
+	KUNIT_EXPECT_EQ(test, 4, attr->store(&fixture->dev, attr, "ino\n", 4));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			attr->store(&fixture->dev, attr, "random", 6));
 	KUNIT_EXPECT_EQ(test, -EINVAL, attr->store(&fixture->dev, attr, "", 0));
 	attr->show(&fixture->dev, attr, page);
-	KUNIT_EXPECT_STREQ(test, "fs ino [rotor] least-loaded\n", page);
+	KUNIT_EXPECT_STREQ(test, page, extra ? "fs [ino] rotor least-loaded\n" :
+					       "fs [ino]\n");
 	free_page((unsigned long)page);
 }
 

@@ -19,8 +19,10 @@
 static const char * const wb_affinity_names[] = {
 	[WB_AFFINITY_FS]		= "fs",
 	[WB_AFFINITY_INO]		= "ino",
+#ifdef CONFIG_BDI_WRITEBACK_EXTRA_POLICIES
 	[WB_AFFINITY_ROTOR]		= "rotor",
 	[WB_AFFINITY_LEAST_LOADED]	= "least-loaded",
+#endif
 };
 
 /* By the filesystem's own judgement where it has one. */
@@ -178,15 +180,17 @@ static unsigned int wb_affinity_home(struct inode *inode)
 }
 
 /**
- * wb_affinity_is_astray - would an inode get its blocks beside another flusher?
+ * wb_affinity_is_misplaced - does an inode need blocks in another context?
  * @inode: inode that its flusher writes next
  * @wb: its writeback
  *
- * It was moved while it had all of its blocks, or dealt out by another policy.
+ * Two flushers would allocate side by side, see inode_is_placed_by_fs(). So it
+ * is with an inode that was moved while it had all of its blocks, and with one
+ * that got its context by another policy.
  *
  * Return: %true if it is not where the filesystem wants it for its new blocks.
  */
-bool wb_affinity_is_astray(struct inode *inode, struct bdi_writeback *wb)
+bool wb_affinity_is_misplaced(struct inode *inode, struct bdi_writeback *wb)
 {
 	return (inode->i_sb->s_iflags & SB_I_WB_CTX) &&
 	       inode_is_placed_by_fs(inode, READ_ONCE(wb->bdi->wb_affinity)) &&
@@ -201,8 +205,8 @@ bool wb_affinity_is_astray(struct inode *inode, struct bdi_writeback *wb)
  *
  * Where contexts with work wait for their flushers while others have none, an
  * inode moves to one of these. Where all have work, one that such a move has
- * taken astray goes back to where the filesystem wants it; where blocks of the
- * inode are yet to be allocated, wb_affinity_better_ctx() sees to that.
+ * misplaced goes back to where the filesystem wants it; where blocks of the
+ * inode are yet to be allocated, wb_affinity_handover_ctx() sees to that.
  *
  * Return: the context, %NULL if the inode stays where it is.
  */
@@ -216,7 +220,7 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 	int nr_wb_ctx;
 
 	if (ctx || !pressure || affinity == WB_AFFINITY_INO ||
-	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_is_crowded(wb) ||
+	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_has_backlog(wb) ||
 	    inode_is_placed_by_fs(inode, affinity))
 		return ctx;
 
@@ -231,20 +235,23 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 }
 
 /**
- * wb_affinity_better_ctx - context that an inode goes to before it is written
+ * wb_affinity_handover_ctx - context that an inode is handed over to, unwritten
  * @inode: inode that its flusher would write next, with pressure on the device
  * @wb: its writeback, list_lock is held
  *
  * An inode whose blocks are yet to be allocated goes to where the filesystem
- * wants it. Another one goes to a context without work: only one that is more
- * than a flusher writes in one piece is worth it, and only from where the
- * filesystem wants it, for it is written before it can move again. The other
- * policies have no such place, and deal out evenly.
+ * wants it.
+ *
+ * Any other goes to a context without work. It has to be in the context that
+ * the filesystem wants, or it could be handed on for ever, and to have as many
+ * pages as a flusher writes of one inode at least: less is soon written.
+ *
+ * The other policies have no context that an inode belongs to.
  *
  * Return: the context, %NULL if the inode stays where it is.
  */
-struct bdi_writeback_ctx *wb_affinity_better_ctx(struct inode *inode,
-						 struct bdi_writeback *wb)
+struct bdi_writeback_ctx *wb_affinity_handover_ctx(struct inode *inode,
+						   struct bdi_writeback *wb)
 {
 	enum wb_affinity affinity = READ_ONCE(wb->bdi->wb_affinity);
 	struct super_block *sb = inode->i_sb;
@@ -257,7 +264,7 @@ struct bdi_writeback_ctx *wb_affinity_better_ctx(struct inode *inode,
 	if (inode_is_placed_by_fs(inode, affinity))
 		return home == wb->ctx->index ? NULL :
 						bdi_fetch_wb_ctx(wb->bdi, home);
-	if (home != wb->ctx->index || !wb_is_crowded(wb) ||
+	if (home != wb->ctx->index || !wb_has_backlog(wb) ||
 	    inode->i_mapping->nrpages < sb->s_min_writeback_pages)
 		return NULL;
 

@@ -10,9 +10,9 @@
  * back when it does not. From then on trials with fewer and with more take
  * turns, and are the rarer the more of them fail.
  *
- *	REST --rest over--> MEASURE --judged--> SETTLE --inodes moved--> MEASURE
- *	  ^                                                                 |
- *	  +------------- it does not pay, or no further to go -------------+
+ *	BACKOFF --it is over--> MEASURE --judged--> SETTLE --inodes moved--> MEASURE
+ *	   ^                                                                    |
+ *	   +--------------- it does not pay, or no further to go --------------+
  *
  * Fewer contexts that write as fast are better: they cost less CPU, and mix up
  * fewer files on the device.
@@ -141,7 +141,7 @@ static void bdi_wb_auto_restart(struct backing_dev_info *bdi, unsigned long now)
 	bdi_wb_auto_use(bdi, wa->kept);
 	wa->up = true;
 	wa->kept_rate = 0;
-	wa->rest = WB_AUTO_MIN_REST;
+	wa->backoff = WB_AUTO_MIN_BACKOFF;
 	wb_auto_next(wa, WB_AUTO_SETTLE, now + WB_AUTO_SETTLE_TIME);
 }
 
@@ -207,9 +207,10 @@ enum wb_auto_verdict wb_auto_judge(u64 kept_rate, u64 rate)
 	return WB_AUTO_SAME;
 }
 
-static void bdi_wb_auto_rest(struct backing_dev_info *bdi, unsigned long now)
+static void bdi_wb_auto_back_off(struct backing_dev_info *bdi,
+				 unsigned long now)
 {
-	wb_auto_next(&bdi->wb_auto, WB_AUTO_REST, now + bdi->wb_auto.rest);
+	wb_auto_next(&bdi->wb_auto, WB_AUTO_BACKOFF, now + bdi->wb_auto.backoff);
 }
 
 /*
@@ -226,7 +227,7 @@ static unsigned int wb_auto_candidate(struct bdi_wb_auto *wa, unsigned int cpus)
 	return max(wa->kept, min(2 * wa->kept, cpus));
 }
 
-/* Try the next number, or rest if there is none. */
+/* Try the next number, or back off if there is none. */
 static void bdi_wb_auto_try(struct backing_dev_info *bdi, unsigned long now,
 			    unsigned int cpus)
 {
@@ -236,7 +237,7 @@ static void bdi_wb_auto_try(struct backing_dev_info *bdi, unsigned long now,
 	wa->again = false;
 	if (nr == wa->kept) {
 		wa->up = !wa->up;
-		bdi_wb_auto_rest(bdi, now);
+		bdi_wb_auto_back_off(bdi, now);
 		return;
 	}
 	bdi_wb_auto_use(bdi, nr);
@@ -251,7 +252,7 @@ static void bdi_wb_auto_keep(struct backing_dev_info *bdi, u64 rate,
 	wa->kept = bdi->nr_wb_ctx;
 	/* or many steps down would each lose a little */
 	wa->kept_rate = max(wa->kept_rate, rate);
-	wa->rest = WB_AUTO_MIN_REST;
+	wa->backoff = WB_AUTO_MIN_BACKOFF;
 	bdi_wb_auto_try(bdi, now, cpus);
 }
 
@@ -261,8 +262,8 @@ static void bdi_wb_auto_go_back(struct backing_dev_info *bdi, unsigned long now)
 
 	bdi_wb_auto_use(bdi, wa->kept);
 	wa->up = !wa->up;
-	bdi_wb_auto_rest(bdi, now);
-	wa->rest = min(2 * wa->rest, WB_AUTO_MAX_REST);
+	bdi_wb_auto_back_off(bdi, now);
+	wa->backoff = min(2 * wa->backoff, WB_AUTO_MAX_BACKOFF);
 }
 
 /* Steps up have to pay, steps down must not cost. */
@@ -343,7 +344,7 @@ void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 		return;
 	}
 	if (wa->phase != WB_AUTO_MEASURE) {
-		if (wa->phase == WB_AUTO_REST)
+		if (wa->phase == WB_AUTO_BACKOFF)
 			wa->kept_rate = 0;
 		wa->begun_ns = now_ns;
 		wa->begun_written = written;

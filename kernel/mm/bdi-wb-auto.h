@@ -15,8 +15,8 @@
 /* When no writer was throttled for so long, the load may be another. */
 #define WB_AUTO_LULL		HZ
 /* Between a trial that failed and the next one, doubled from time to time. */
-#define WB_AUTO_MIN_REST	(10 * HZ)
-#define WB_AUTO_MAX_REST	(160 * HZ)
+#define WB_AUTO_MIN_BACKOFF	(10 * HZ)
+#define WB_AUTO_MAX_BACKOFF	(160 * HZ)
 /* Rates that differ by less than one part in so many are the same. */
 #define WB_AUTO_TOLERANCE	32
 /* Fewer pages cannot tell them apart: n of them are n +- sqrt(n) by chance. */

@@ -162,7 +162,7 @@ static bool wb_flusher_sleeps(struct bdi_writeback *wb)
 }
 
 /* Was a flusher that sleeps woken just now, and has found little to write? */
-static bool wb_flusher_rests(struct bdi_writeback *wb)
+static bool wb_wakeup_is_limited(struct bdi_writeback *wb)
 {
 	unsigned long woken = READ_ONCE(wb->woken_time_stamp);
 	unsigned long flushed = READ_ONCE(wb->nr_flushed) -
@@ -179,7 +179,7 @@ static bool wb_flusher_rests(struct bdi_writeback *wb)
  */
 static bool wb_wants_flusher(struct bdi_writeback *wb, bool others)
 {
-	return wb_flusher_sleeps(wb) && !(others && wb_flusher_rests(wb));
+	return wb_flusher_sleeps(wb) && !(others && wb_wakeup_is_limited(wb));
 }
 
 static void wb_wake_flusher(struct bdi_writeback *wb)

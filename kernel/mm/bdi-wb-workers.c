@@ -82,7 +82,7 @@ static void wb_create_siblings(struct bdi_writeback *wb)
 {
 	struct wb_worker *siblings;
 
-	/* without memory the first worker goes on alone, as by default */
+	/* without memory there is one worker, as by default */
 	siblings = kcalloc(WB_MAX_WORKERS - 1, sizeof(*siblings), GFP_NOIO);
 	if (!siblings)
 		return;

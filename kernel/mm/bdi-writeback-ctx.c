@@ -6,12 +6,9 @@
 
 #include <linux/backing-dev.h>
 #include <linux/bdi-writeback-ctx.h>
-#include <linux/blkdev.h>
 #include <linux/cpumask.h>
-#include <linux/device.h>
 #include <linux/export.h>
 #include <linux/fs.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/writeback.h>
 #include <linux/xarray.h>
@@ -291,7 +288,6 @@ struct bdi_writeback_ctx *fetch_bdi_writeback_ctx(struct inode *inode)
 {
 	return bdi_fetch_wb_ctx(inode_to_bdi(inode), inode_wb_ctx_index(inode));
 }
-EXPORT_SYMBOL_GPL(fetch_bdi_writeback_ctx);
 
 /**
  * inode_wb_ctx - context that an inode is in
@@ -524,81 +520,3 @@ void bdi_free_wb_ctx(struct backing_dev_info *bdi)
 	if (bdi->wb_ctx_arr != &bdi->first_wb_ctx)
 		kfree(bdi->wb_ctx_arr);
 }
-
-struct wb_ctx_stats {
-	size_t nr_dirty;
-	size_t nr_io;
-	size_t nr_more_io;
-	size_t nr_dirty_time;
-	unsigned long nr_flushed;
-	bool running;
-};
-
-static void wb_ctx_add_stats(struct wb_ctx_stats *stats,
-			     struct bdi_writeback *wb)
-{
-	spin_lock(&wb->list_lock);
-	stats->nr_dirty += list_count_nodes(&wb->b_dirty);
-	stats->nr_io += list_count_nodes(&wb->b_io);
-	stats->nr_more_io += list_count_nodes(&wb->b_more_io);
-	stats->nr_dirty_time += list_count_nodes(&wb->b_dirty_time);
-	spin_unlock(&wb->list_lock);
-
-	stats->nr_flushed += READ_ONCE(wb->nr_flushed);
-	stats->running |= writeback_in_progress(wb);
-}
-
-/**
- * bdi_show_wb_ctx - one line of statistics for each context
- * @m: where to print
- * @bdi: BDI of interest
- *
- * A context sums up over its cgroup writebacks that exist.
- */
-void bdi_show_wb_ctx(struct seq_file *m, struct backing_dev_info *bdi)
-{
-	struct bdi_writeback_ctx *ctx;
-	struct bdi_writeback *wb;
-
-	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
-		     ctx = bdi_next_wb_ctx(bdi, ctx)) {
-		struct wb_ctx_stats stats = {};
-
-		rcu_read_lock();
-		list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node)
-			if (wb->ctx == ctx)
-				wb_ctx_add_stats(&stats, wb);
-		rcu_read_unlock();
-
-		seq_printf(m,
-			   "Context %u: b_dirty %zu b_io %zu b_more_io %zu b_dirty_time %zu flushed %lu kB running %d\n",
-			   ctx->index, stats.nr_dirty, stats.nr_io,
-			   stats.nr_more_io, stats.nr_dirty_time,
-			   stats.nr_flushed << (PAGE_SHIFT - 10),
-			   stats.running);
-	}
-}
-
-static ssize_t nwritebacks_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	struct backing_dev_info *bdi = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%d\n", READ_ONCE(bdi->nr_wb_ctx));
-}
-
-static ssize_t nwritebacks_store(struct device *dev,
-				 struct device_attribute *attr,
-				 const char *buf, size_t count)
-{
-	struct backing_dev_info *bdi = dev_get_drvdata(dev);
-	unsigned int nr;
-
-	if (kstrtouint(buf, 10, &nr) || !nr || nr > bdi->max_wb_ctx)
-		return -EINVAL;
-
-	trace_wb_ctx_resize(bdi, nr);
-	WRITE_ONCE(bdi->nr_wb_ctx, nr);
-	return count;
-}
-DEVICE_ATTR_RW(nwritebacks);

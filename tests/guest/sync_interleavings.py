@@ -33,7 +33,7 @@ def hold_a_sync(path: Path) -> subprocess.Popen[bytes]:
     """
     writer = Process(target=keep_dirty, args=(path,))
     writer.start()
-    held.arm("alone")
+    held.arm("exclusive")
     while True:
         sync = start_sync()
         while sync.poll() is None:
@@ -44,7 +44,7 @@ def hold_a_sync(path: Path) -> subprocess.Popen[bytes]:
                 writer.kill()
                 writer.join()
                 return sync
-            held.arm("alone")
+            held.arm("exclusive")
 
 
 def keep_dirty(path: Path) -> None:

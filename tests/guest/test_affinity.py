@@ -180,7 +180,7 @@ def test_new_inodes_are_dealt_out(debug_kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("fs", ["xfs", "ext4"])
-def test_crowded_context_hands_over(debug_kernel: Kernel, fs: str) -> None:
+def test_context_with_a_backlog_hands_over(debug_kernel: Kernel, fs: str) -> None:
     # All files are in one group, so they begin in one context. How many more help depends on how often that
     # one is found at work.
     script = f"""
@@ -242,7 +242,7 @@ def test_large_files_go_to_idle_flushers_unless_they_need_blocks(
 
 @pytest.mark.parametrize("fs", ["xfs", "ext4"])
 def test_file_that_needs_blocks_goes_home(debug_kernel: Kernel, fs: str) -> None:
-    # By number each file gets a context of its own, alone in it. By its group one is at home.
+    # By number each file gets a context of its own. By its group one is at home.
     deal_out = f"""
         echo ino > $PWB_BDI/wb_affinity
         for i in 1 2 3 4; do dd if=/dev/zero of=$PWB_MNT/directory/$i bs=4k count=1 2>/dev/null; done

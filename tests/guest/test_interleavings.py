@@ -46,7 +46,7 @@ def test_a_sync_waits_for_what_a_worker_has_in_hand(kernel: Kernel) -> None:
     output_of(kernel, command, fs="xfs", settings={**TWO_CONTEXTS, "wb_workers": "4"})
 
 
-def test_nobody_waits_for_what_runs_alone(kernel: Kernel) -> None:
+def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
     # While a sync has the context for itself, throttled writers wake its other workers again and again. None
     # may sleep until the sync ends: that takes as long as the device likes, and one may be the rescuer.
     script = """
@@ -54,7 +54,7 @@ def test_nobody_waits_for_what_runs_alone(kernel: Kernel) -> None:
         point=/sys/kernel/debug/wb_test_point
         echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
         echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
-        echo alone > $point
+        echo exclusive > $point
         dd if=/dev/zero of=$PWB_MNT/0 bs=64k count=4 2>/dev/null
         sync -f $PWB_MNT &
         sync=$!

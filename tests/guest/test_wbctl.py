@@ -48,7 +48,8 @@ def test_contexts_are_shown_and_set(debug_kernel: Kernel, tmp_path: Path) -> Non
     output = output_of(debug_kernel, script, fs="ext4", settings=settings)
     refused, no_policy, too_many, policies, workers, shown, *applied = output.splitlines()
     assert no_policy == (
-        "wbctl: 'affinity=random' is out of range: expected fs, ino, rotor or least-loaded, as in affinity=fs"
+        "wbctl: 'affinity=random' is out of range: "
+        "expected fs, ino or another that wb_affinity shows, as in affinity=fs"
     )
     assert too_many == "wbctl: 'workers=9' is out of range: expected 1 to 8, as in workers=4"
     assert workers == "8"

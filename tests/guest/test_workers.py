@@ -103,7 +103,7 @@ def test_workers_share_a_list_and_no_inode(debug_kernel: Kernel, fs: str) -> Non
             writers.pop(event.ino, None)
 
 
-def test_what_somebody_waits_for_runs_alone(debug_kernel: Kernel) -> None:
+def test_what_somebody_waits_for_is_exclusive(debug_kernel: Kernel) -> None:
     found = events(debug_kernel, hot(SYNC))
     syncs = passes(found, "sync")
     assert len(syncs) > 1

@@ -410,7 +410,7 @@ def test_set_writes_each_setting(machine: Machine, key: str, attribute: str, was
 
 
 NUMBER = "auto, or 1 to 4 times the possible CPUs, as in contexts=2"
-POLICIES = "fs, ino, rotor or least-loaded, as in affinity=fs"
+POLICIES = "fs, ino or another that wb_affinity shows, as in affinity=fs"
 WORKERS = "1 to 8, as in workers=4"
 
 

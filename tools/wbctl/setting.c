@@ -21,7 +21,7 @@
 
 #define GIVE_NUMBER "expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
 #define GIVE_WORKERS "expected 1 to 8, as in workers=4"
-#define GIVE_POLICY "expected fs, ino, rotor or least-loaded, as in affinity=fs"
+#define GIVE_POLICY "expected fs, ino or another that wb_affinity shows, as in affinity=fs"
 #define BLANKS " \t\n"
 
 /* in front of what is said about a setting: where in the file it stands */

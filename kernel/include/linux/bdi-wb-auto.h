@@ -17,12 +17,12 @@ struct backing_dev_info;
 
 /**
  * enum wb_auto_phase - what the next look at a BDI is for
- * @WB_AUTO_REST: the number has proved right; begin to measure again
+ * @WB_AUTO_BACKOFF: the number has proved right; begin to measure again
  * @WB_AUTO_SETTLE: the number is new and inodes move; begin to measure
  * @WB_AUTO_MEASURE: pages were counted for a while; judge
  */
 enum wb_auto_phase {
-	WB_AUTO_REST,
+	WB_AUTO_BACKOFF,
 	WB_AUTO_SETTLE,
 	WB_AUTO_MEASURE,
 };
@@ -52,10 +52,10 @@ enum wb_auto_verdict {
  * @kept: the number that has proved right; bdi->nr_wb_ctx is on trial if it
  *	is another
  * @kept_rate: pages written per second with it, the most seen since the last
- *	rest; 0: not measured
+ *	backoff; 0: not measured
  * @next: jiffies of the next look, read without the lock
  * @pressed: jiffies when a writer was last throttled, read without the lock
- * @rest: jiffies to the trial after the next one
+ * @backoff: jiffies that the next backoff takes
  * @seen: flushers seen at work in the present window, once in each jiffy
  * @waited: how many of these waited for the device
  * @begun_ns: when the present window began
@@ -71,7 +71,7 @@ struct bdi_wb_auto {
 	u64 kept_rate;
 	unsigned long next;
 	unsigned long pressed;
-	unsigned long rest;
+	unsigned long backoff;
 	unsigned int seen;
 	unsigned int waited;
 	u64 begun_ns;

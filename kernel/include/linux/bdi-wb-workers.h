@@ -12,10 +12,11 @@
  *   while fsync() writes it, and stays on b_io or b_more_io, where a sibling
  *   finds it.
  * - A work item belongs to the worker that took it off work_list.
- * - A work item that somebody waits for runs alone: its worker first waits for
- *   what the siblings have in hand and keeps them from starting more. What was
- *   dirty before is then on the lists, with the age it had; nothing is between
- *   two lists, or with a sibling that would put it back as younger than it is.
+ * - A work item that somebody waits for is exclusive: its worker first waits
+ *   for what the siblings have in hand and keeps them from starting more. What
+ *   was dirty before is then on the lists, with the age it had; nothing is
+ *   between two lists, or with a sibling that would put it back as younger than
+ *   it is.
  * - All take the oldest inode of b_io next, under list_lock.
  * - Background writeback is for all: they share one list, which is filled again
  *   when it is empty. Periodic writeback and requests to write everything are
@@ -23,12 +24,12 @@
  * - What steers the writers counts at the throttle, whoever wrote.
  * - Once the bdi_writeback is unregistered no worker starts, and
  *   wb_flush_workers() waits for those that run. Those beyond a smaller number
- *   end after the piece that they are writing.
+ *   end after the batch that they are writing.
  *
  * Lock order, outermost first, beside bdi-writeback-ctx.h:
  *
- *	wb->alone_rwsem			a worker holds it for writing for a whole
- *					item, for reading for a piece of shared work:
+ *	wb->exclusive_rwsem		a worker holds it for writing for a whole
+ *					item, for reading for a batch of shared work:
  *					only if it gets it at once
  *	  wb->list_lock
  *	wb->work_lock			leaf
@@ -42,7 +43,7 @@
 struct bdi_writeback;
 struct device_attribute;
 
-/* More would write the same inodes in smaller pieces. */
+/* More would write the same inodes in smaller chunks. */
 #define WB_MAX_WORKERS	8
 
 /**

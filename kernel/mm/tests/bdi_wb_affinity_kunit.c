@@ -12,7 +12,7 @@
 
 #define NR_CTX	4
 /* what a flusher writes at least of an inode before it takes the next */
-#define PIECE	1024
+#define CHUNK	1024
 
 struct wb_affinity_fixture {
 	struct backing_dev_info *bdi;
@@ -74,7 +74,7 @@ static int wb_affinity_test_init(struct kunit *test)
 	fixture->bdi->nr_wb_ctx = NR_CTX;
 	fixture->sb.s_op = &opinionated;
 	fixture->sb.s_bdi = fixture->bdi;
-	fixture->sb.s_min_writeback_pages = PIECE;
+	fixture->sb.s_min_writeback_pages = CHUNK;
 	sb_enable_wb_ctx(&fixture->sb);
 	for (int i = 0; i < NR_CTX; i++)
 		bdi_fetch_wb_ctx(fixture->bdi, i);
@@ -83,7 +83,7 @@ static int wb_affinity_test_init(struct kunit *test)
 	fixture->inode.i_ino = 9;
 	fixture->inode.i_generation = 2;
 	fixture->inode.i_mapping = &fixture->inode.i_data;
-	fixture->inode.i_data.nrpages = PIECE;
+	fixture->inode.i_data.nrpages = CHUNK;
 	INIT_LIST_HEAD(&fixture->inode.i_io_list);
 	INIT_LIST_HEAD(&fixture->other.i_io_list);
 	dev_set_drvdata(&fixture->dev, fixture->bdi);
@@ -98,18 +98,15 @@ static struct bdi_writeback *wb_of(struct kunit *test, unsigned int index)
 	return &bdi_wb_ctx(fixture->bdi, index)->wb;
 }
 
-static void set_affinity(struct kunit *test, const char *text)
+static void set_affinity(struct kunit *test, enum wb_affinity affinity)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	KUNIT_ASSERT_EQ(test, strlen(text),
-			dev_attr_wb_affinity.store(&fixture->dev,
-						   &dev_attr_wb_affinity,
-						   text, strlen(text)));
+	fixture->bdi->wb_affinity = affinity;
 }
 
 /* attach the inode, and queue it and another one for I/O */
-static void crowd(struct kunit *test, unsigned int index)
+static void queue_both(struct kunit *test, unsigned int index)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 	struct bdi_writeback *wb = wb_of(test, index);
@@ -120,7 +117,7 @@ static void crowd(struct kunit *test, unsigned int index)
 	set_bit(WB_has_dirty_io, &wb->state);
 }
 
-static void uncrowd(struct kunit *test)
+static void dequeue_both(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
@@ -142,12 +139,12 @@ static int next(struct kunit *test, bool pressure)
 }
 
 /* index of the context that the inode goes to unwritten, -1 if it stays */
-static int better(struct kunit *test)
+static int handover(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 	struct bdi_writeback_ctx *ctx;
 
-	ctx = wb_affinity_better_ctx(&fixture->inode, fixture->inode.i_wb);
+	ctx = wb_affinity_handover_ctx(&fixture->inode, fixture->inode.i_wb);
 	return ctx ? ctx->index : -1;
 }
 
@@ -174,7 +171,7 @@ static void filesystem_limits_the_contexts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, wb_affinity_index(&fixture->inode));
 	fixture->inode.i_wb = wb_of(test, 3);
 	KUNIT_EXPECT_EQ(test, 0, wb_affinity_index(&fixture->inode));
-	set_affinity(test, "ino");
+	set_affinity(test, WB_AFFINITY_INO);
 	fixture->inode.i_ino = 11;
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
 }
@@ -185,9 +182,9 @@ static void attached_inode_stays(struct kunit *test)
 
 	fixture->inode.i_wb = wb_of(test, 3);
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
-	set_affinity(test, "least-loaded");
+	set_affinity(test, WB_AFFINITY_LEAST_LOADED);
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
-	set_affinity(test, "rotor");
+	set_affinity(test, WB_AFFINITY_ROTOR);
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
 	fixture->bdi->nr_wb_ctx = 3;
 	KUNIT_EXPECT_GT(test, 3, wb_affinity_index(&fixture->inode));
@@ -197,14 +194,14 @@ static void number_holds_wherever_the_inode_is(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	set_affinity(test, "ino\n");
+	set_affinity(test, WB_AFFINITY_INO);
 	KUNIT_EXPECT_EQ(test, 1, wb_affinity_index(&fixture->inode));
-	crowd(test, 3);
+	queue_both(test, 3);
 	KUNIT_EXPECT_EQ(test, 1, next(test, false));
-	uncrowd(test);
-	crowd(test, 1);
+	dequeue_both(test);
+	queue_both(test, 1);
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
 static void rotor_takes_turns(struct kunit *test)
@@ -212,7 +209,7 @@ static void rotor_takes_turns(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 	unsigned int first;
 
-	set_affinity(test, "rotor");
+	set_affinity(test, WB_AFFINITY_ROTOR);
 	first = wb_affinity_index(&fixture->inode);
 	for (int i = 1; i <= NR_CTX; i++)
 		KUNIT_EXPECT_EQ(test, (first + i) % NR_CTX,
@@ -223,7 +220,7 @@ static void least_loaded_is_found(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	set_affinity(test, "least-loaded");
+	set_affinity(test, WB_AFFINITY_LEAST_LOADED);
 	for (int i = 0; i < NR_CTX; i++) {
 		wb_dirty_io_start(wb_of(test, i));
 		if (i != 1)
@@ -250,7 +247,7 @@ static void least_loaded_counts_cgroups(struct kunit *test)
 
 	cgwb = kunit_kcalloc(test, NR_CTX, sizeof(*cgwb), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cgwb);
-	set_affinity(test, "least-loaded");
+	set_affinity(test, WB_AFFINITY_LEAST_LOADED);
 	for (int i = 0; i < NR_CTX; i++) {
 		wb_init_ctx(&cgwb[i], bdi_wb_ctx(fixture->bdi, i), &cgwb[0]);
 		if (i != 2)
@@ -264,72 +261,72 @@ static void least_loaded_counts_cgroups(struct kunit *test)
 			wb_dirty_io_end(&cgwb[i]);
 }
 
-static void crowded_context_hands_over_to_an_idle_one(struct kunit *test)
+static void context_with_a_backlog_hands_over_to_an_idle_one(struct kunit *test)
 {
-	crowd(test, 2);
+	queue_both(test, 2);
 	KUNIT_EXPECT_EQ(test, -1, next(test, false));
 	/* counted from the place that the filesystem wants, which is busy */
 	KUNIT_EXPECT_EQ(test, 3, next(test, true));
 	set_bit(WB_has_dirty_io, &wb_of(test, 3)->state);
 	KUNIT_EXPECT_EQ(test, 0, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
-static void inode_that_is_alone_stays(struct kunit *test)
+static void only_inode_of_a_context_stays(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	crowd(test, 0);
+	queue_both(test, 0);
 	list_del_init(&fixture->other.i_io_list);
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
 /* a sibling of the worker that writes it has put it there */
-static void inode_that_is_alone_on_the_other_list_stays(struct kunit *test)
+static void only_inode_of_the_other_list_stays(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 	struct bdi_writeback *wb = wb_of(test, 0);
 
-	crowd(test, 0);
+	queue_both(test, 0);
 	list_del_init(&fixture->other.i_io_list);
 	list_move(&fixture->inode.i_io_list, &wb->b_more_io);
-	KUNIT_EXPECT_FALSE(test, wb_is_crowded(wb));
+	KUNIT_EXPECT_FALSE(test, wb_has_backlog(wb));
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
 
 	list_add(&fixture->other.i_io_list, &wb->b_more_io);
-	KUNIT_EXPECT_TRUE(test, wb_is_crowded(wb));
+	KUNIT_EXPECT_TRUE(test, wb_has_backlog(wb));
 	list_move(&fixture->other.i_io_list, &wb->b_io);
-	KUNIT_EXPECT_TRUE(test, wb_is_crowded(wb));
-	uncrowd(test);
+	KUNIT_EXPECT_TRUE(test, wb_has_backlog(wb));
+	dequeue_both(test);
 }
 
-static void stray_goes_home_when_all_are_busy(struct kunit *test)
+static void misplaced_inode_goes_home_when_all_are_busy(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	crowd(test, 0);
+	queue_both(test, 0);
 	for (int i = 0; i < NR_CTX; i++)
 		set_bit(WB_has_dirty_io, &wb_of(test, i)->state);
 	KUNIT_EXPECT_EQ(test, 2, next(test, true));
 	list_del_init(&fixture->inode.i_io_list);
 	list_del_init(&fixture->other.i_io_list);
-	crowd(test, 2);
+	queue_both(test, 2);
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
 static void large_inode_leaves_home_unwritten(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	crowd(test, 2);
-	KUNIT_EXPECT_EQ(test, 3, better(test));
+	queue_both(test, 2);
+	KUNIT_EXPECT_EQ(test, 3, handover(test));
 	set_bit(WB_has_dirty_io, &wb_of(test, 3)->state);
-	KUNIT_EXPECT_EQ(test, 0, better(test));
-	fixture->inode.i_data.nrpages = PIECE - 1;
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	uncrowd(test);
+	KUNIT_EXPECT_EQ(test, 0, handover(test));
+	fixture->inode.i_data.nrpages = CHUNK - 1;
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	dequeue_both(test);
 }
 
 static void large_inode_stays_unwritten(struct kunit *test)
@@ -337,44 +334,44 @@ static void large_inode_stays_unwritten(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	/* where nobody is idle */
-	crowd(test, 2);
+	queue_both(test, 2);
 	for (int i = 0; i < NR_CTX; i++)
 		set_bit(WB_has_dirty_io, &wb_of(test, i)->state);
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	uncrowd(test);
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	dequeue_both(test);
 
-	/* where it is alone */
-	crowd(test, 2);
+	/* where no other inode is queued */
+	queue_both(test, 2);
 	list_del_init(&fixture->other.i_io_list);
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	uncrowd(test);
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	dequeue_both(test);
 
 	/* away from home: it would be on the move for ever */
-	crowd(test, 1);
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	uncrowd(test);
+	queue_both(test, 1);
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	dequeue_both(test);
 
 	/* where the filesystem is not asked */
-	set_affinity(test, "ino");
-	crowd(test, 2);
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	set_affinity(test, "rotor");
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	uncrowd(test);
+	set_affinity(test, WB_AFFINITY_INO);
+	queue_both(test, 2);
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	set_affinity(test, WB_AFFINITY_ROTOR);
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	dequeue_both(test);
 
 	/* on a filesystem without contexts */
-	set_affinity(test, "fs");
+	set_affinity(test, WB_AFFINITY_FS);
 	fixture->sb.s_iflags &= ~SB_I_WB_CTX;
-	crowd(test, 2);
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	uncrowd(test);
+	queue_both(test, 2);
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	dequeue_both(test);
 }
 
-static bool is_astray(struct kunit *test)
+static bool is_misplaced(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	return wb_affinity_is_astray(&fixture->inode, fixture->inode.i_wb);
+	return wb_affinity_is_misplaced(&fixture->inode, fixture->inode.i_wb);
 }
 
 static void inode_without_blocks_stays_home(struct kunit *test)
@@ -382,30 +379,30 @@ static void inode_without_blocks_stays_home(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	fixture->sb.s_op = &allocating;
-	crowd(test, 2);
-	KUNIT_EXPECT_FALSE(test, is_astray(test));
-	KUNIT_EXPECT_EQ(test, -1, better(test));
+	queue_both(test, 2);
+	KUNIT_EXPECT_FALSE(test, is_misplaced(test));
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
 static void inode_without_blocks_goes_home_unwritten(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
 
-	/* also where others are idle, and where it is alone */
+	/* also where others are idle, and no other inode is queued */
 	fixture->sb.s_op = &allocating;
-	crowd(test, 1);
+	queue_both(test, 1);
 	list_del_init(&fixture->other.i_io_list);
-	KUNIT_EXPECT_TRUE(test, is_astray(test));
-	KUNIT_EXPECT_EQ(test, 2, better(test));
+	KUNIT_EXPECT_TRUE(test, is_misplaced(test));
+	KUNIT_EXPECT_EQ(test, 2, handover(test));
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
 
 	/* with all of its blocks it has time */
 	fixture->sb.s_op = &opinionated;
-	KUNIT_EXPECT_FALSE(test, is_astray(test));
-	KUNIT_EXPECT_EQ(test, -1, better(test));
-	uncrowd(test);
+	KUNIT_EXPECT_FALSE(test, is_misplaced(test));
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
+	dequeue_both(test);
 }
 
 static void inode_without_blocks_moves_where_places_do_not_count(struct kunit *test)
@@ -413,14 +410,14 @@ static void inode_without_blocks_moves_where_places_do_not_count(struct kunit *t
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	fixture->sb.s_op = &allocating;
-	set_affinity(test, "rotor");
-	crowd(test, 1);
-	KUNIT_EXPECT_FALSE(test, is_astray(test));
-	KUNIT_EXPECT_EQ(test, -1, better(test));
+	set_affinity(test, WB_AFFINITY_ROTOR);
+	queue_both(test, 1);
+	KUNIT_EXPECT_FALSE(test, is_misplaced(test));
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
 	KUNIT_EXPECT_EQ(test, 2, next(test, true));
 	set_bit(WB_has_dirty_io, &wb_of(test, 2)->state);
 	KUNIT_EXPECT_EQ(test, 3, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
 static void handing_over_stays_within_the_limit(struct kunit *test)
@@ -428,10 +425,10 @@ static void handing_over_stays_within_the_limit(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	fixture->sb.s_op = &modest;
-	crowd(test, 0);
+	queue_both(test, 0);
 	set_bit(WB_has_dirty_io, &wb_of(test, 1)->state);
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
 static void filesystem_without_contexts_is_left_alone(struct kunit *test)
@@ -439,26 +436,31 @@ static void filesystem_without_contexts_is_left_alone(struct kunit *test)
 	struct wb_affinity_fixture *fixture = test->priv;
 
 	fixture->sb.s_iflags &= ~SB_I_WB_CTX;
-	crowd(test, 0);
+	queue_both(test, 0);
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
-	uncrowd(test);
+	dequeue_both(test);
 }
 
 static void policy_is_shown_and_set(struct kunit *test)
 {
+	bool extra = IS_ENABLED(CONFIG_BDI_WRITEBACK_EXTRA_POLICIES);
 	struct wb_affinity_fixture *fixture = test->priv;
 	struct device_attribute *attr = &dev_attr_wb_affinity;
 	char *page = (char *)get_zeroed_page(GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	attr->show(&fixture->dev, attr, page);
-	KUNIT_EXPECT_STREQ(test, "[fs] ino rotor least-loaded\n", page);
-	set_affinity(test, "rotor\n");
+	KUNIT_EXPECT_STREQ(test, page, extra ? "[fs] ino rotor least-loaded\n" :
+					       "[fs] ino\n");
+	KUNIT_EXPECT_EQ(test, extra ? 6 : -EINVAL,
+			attr->store(&fixture->dev, attr, "rotor\n", 6));
+	KUNIT_EXPECT_EQ(test, 4, attr->store(&fixture->dev, attr, "ino\n", 4));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			attr->store(&fixture->dev, attr, "random", 6));
 	KUNIT_EXPECT_EQ(test, -EINVAL, attr->store(&fixture->dev, attr, "", 0));
 	attr->show(&fixture->dev, attr, page);
-	KUNIT_EXPECT_STREQ(test, "fs ino [rotor] least-loaded\n", page);
+	KUNIT_EXPECT_STREQ(test, page, extra ? "fs [ino] rotor least-loaded\n" :
+					       "fs [ino]\n");
 	free_page((unsigned long)page);
 }
 
@@ -471,10 +473,10 @@ static struct kunit_case wb_affinity_test_cases[] = {
 	KUNIT_CASE(rotor_takes_turns),
 	KUNIT_CASE(least_loaded_is_found),
 	KUNIT_CASE(least_loaded_counts_cgroups),
-	KUNIT_CASE(crowded_context_hands_over_to_an_idle_one),
-	KUNIT_CASE(inode_that_is_alone_stays),
-	KUNIT_CASE(inode_that_is_alone_on_the_other_list_stays),
-	KUNIT_CASE(stray_goes_home_when_all_are_busy),
+	KUNIT_CASE(context_with_a_backlog_hands_over_to_an_idle_one),
+	KUNIT_CASE(only_inode_of_a_context_stays),
+	KUNIT_CASE(only_inode_of_the_other_list_stays),
+	KUNIT_CASE(misplaced_inode_goes_home_when_all_are_busy),
 	KUNIT_CASE(large_inode_leaves_home_unwritten),
 	KUNIT_CASE(inode_without_blocks_stays_home),
 	KUNIT_CASE(inode_without_blocks_goes_home_unwritten),

@@ -180,7 +180,7 @@ static void rotating_disk_is_tried_ever_more_rarely(struct kunit *test)
 	press(f, 3600 * HZ);
 	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
 	KUNIT_EXPECT_EQ(test, 2, f->most);
-	/* a trial is two changes, and the longest rest takes 160 s */
+	/* a trial is two changes, and the longest backoff takes 160 s */
 	KUNIT_EXPECT_LE(test, f->changes, 2 * (3600 / 160 + 5));
 }
 
@@ -274,7 +274,7 @@ static void load_after_a_lull_is_not_made_to_wait(struct kunit *test)
 	begin(test, bound_by_device);
 	press(f, 600 * HZ);
 	KUNIT_ASSERT_EQ(test, 1, f->bdi->nr_wb_ctx);
-	/* in the middle of a rest */
+	/* in the middle of a backoff */
 	lull(f, 5 * HZ);
 	f->rate = bound_by_flushers;
 	press(f, 2 * HZ);

@@ -430,7 +430,7 @@ static void throttle_wakes_a_sleeping_flusher(struct kunit *test)
 	last->state = 0;
 }
 
-static void sleeping_flusher_rests_while_another_runs(struct kunit *test)
+static void wakeups_are_limited_while_another_flusher_runs(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
 	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
@@ -454,7 +454,7 @@ static void sleeping_flusher_rests_while_another_runs(struct kunit *test)
 
 	last->woken_nr_flushed = 0;
 	KUNIT_EXPECT_TRUE(test, is_woken(root, last, SZ_1M >> PAGE_SHIFT));
-	/* It rests after half a MiB, but not if that was its share. */
+	/* Half a MiB is little, but not if that was its share. */
 	do {
 		now = jiffies;
 		last->woken_time_stamp = now;
@@ -536,7 +536,7 @@ static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(bad_nwritebacks_changes_nothing),
 	KUNIT_CASE(bandwidth_counts_once_for_all_contexts),
 	KUNIT_CASE(throttle_wakes_a_sleeping_flusher),
-	KUNIT_CASE(sleeping_flusher_rests_while_another_runs),
+	KUNIT_CASE(wakeups_are_limited_while_another_flusher_runs),
 	KUNIT_CASE(dontcache_pages_are_shared_by_those_with_dirty_inodes),
 	KUNIT_CASE(registration_reaches_every_context),
 	{}

@@ -1,30 +1,18 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
  * Writeback contexts as seen by their flushers: work items for all contexts of
  * one throttle, and inodes that follow a change of the number of contexts.
- * Included by fs/fs-writeback.c only, for it uses what is private there.
  */
-#ifndef _FS_FS_WRITEBACK_CTX_H
-#define _FS_FS_WRITEBACK_CTX_H
 
-/* fs/fs-writeback.c creates the events of writeback.h, not these */
-#undef CREATE_TRACE_POINTS
-#include <trace/events/writeback_ctx.h>
+#include <linux/backing-dev.h>
+#include <linux/bdi-writeback-ctx.h>
+#include <linux/fs.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
 #include <linux/wb-test-point.h>
-
-static struct bdi_writeback *inode_to_wb_and_lock_list(struct inode *inode)
-	__acquires(&wb->list_lock);
-
-/* With cgroups or without: inodes move between contexts, too. */
-static void bdi_down_write_wb_switch_rwsem(struct backing_dev_info *bdi)
-{
-	down_write(&bdi->wb_switch_rwsem);
-}
-
-static void bdi_up_write_wb_switch_rwsem(struct backing_dev_info *bdi)
-{
-	up_write(&bdi->wb_switch_rwsem);
-}
+#include <linux/writeback.h>
+#include <trace/events/writeback_ctx.h>
+#include "fs-writeback.h"
 
 /*
  * Take an inode off the list of @old, which is locked, and attach it to @new.
@@ -72,17 +60,20 @@ static struct bdi_writeback *inode_join_wb(struct inode *inode)
 	return wb;
 }
 
-/*
- * Move an inode with I_SYNC from @old, which is locked, to the same cgroup's
- * writeback of @ctx: no other flusher writes the inode meanwhile. It does not
- * move while its BDI is being synced: a dirty inode between two contexts would
- * be missed.
+/**
+ * inode_move_to_wb_ctx - move an inode to its cgroup's writeback of a context
+ * @inode: inode with I_SYNC, so that no other flusher writes it meanwhile
+ * @old: its writeback, with list_lock held
+ * @ctx: context to move to
  *
- * Returns the writeback that the inode is in, with its list_lock held.
+ * It does not move while its BDI is being synced: a dirty inode between two
+ * contexts would be missed.
+ *
+ * Return: the writeback that @inode is in, with its list_lock held.
  */
-static struct bdi_writeback *inode_move_to_wb_ctx(struct inode *inode,
-						  struct bdi_writeback *old,
-						  struct bdi_writeback_ctx *ctx)
+struct bdi_writeback *inode_move_to_wb_ctx(struct inode *inode,
+					   struct bdi_writeback *old,
+					   struct bdi_writeback_ctx *ctx)
 	__releases(&old->list_lock)
 	__acquires(&wb->list_lock)
 {
@@ -111,7 +102,7 @@ static struct bdi_writeback *inode_move_to_wb_ctx(struct inode *inode,
  *
  * Return: the writeback, with its list_lock held; the caller requeues @inode.
  */
-static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
+struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
 	__acquires(&wb->list_lock)
 {
 	struct bdi_writeback *old = inode_to_wb_and_lock_list(inode);
@@ -130,8 +121,8 @@ static struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
  * A context for which there is no memory for a copy is left to its own
  * background writeback: the caller asked for a best effort.
  */
-static void throttle_queue_work(struct bdi_writeback *throttle,
-				struct wb_writeback_work *work)
+void throttle_queue_work(struct bdi_writeback *throttle,
+			 struct wb_writeback_work *work)
 {
 	struct bdi_writeback *wb = throttle;
 
@@ -150,5 +141,3 @@ static void throttle_queue_work(struct bdi_writeback *throttle,
 }
 
 #endif	/* CONFIG_CGROUP_WRITEBACK */
-
-#endif	/* _FS_FS_WRITEBACK_CTX_H */

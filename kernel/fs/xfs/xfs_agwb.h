@@ -18,11 +18,8 @@ struct folio;
 struct iomap;
 struct iomap_writepage_ctx;
 struct writeback_control;
-struct xfs_buf;
 struct xfs_inode;
 struct xfs_mount;
-struct xfs_perag;
-struct xfs_trans;
 
 int xfs_agwb_mount(struct xfs_mount *mp);
 void xfs_agwb_unmount(struct xfs_mount *mp);
@@ -35,9 +32,5 @@ void xfs_agwb_truncated(struct xfs_inode *ip, loff_t newsize);
 void xfs_agwb_evict(struct xfs_inode *ip);
 
 bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc);
-
-void xfs_agwb_ilock(struct xfs_inode *ip, unsigned int lock_flags);
-int xfs_agwb_read_agf(struct xfs_perag *pag, struct xfs_trans *tp, int flags,
-		      struct xfs_buf **agfbpp);
 
 #endif /* __XFS_AGWB_H__ */

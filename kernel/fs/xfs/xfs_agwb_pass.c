@@ -30,8 +30,6 @@
 #include "xfs_trans_resv.h"
 #include "xfs_mount.h"
 #include "xfs_inode.h"
-#include "xfs_ag.h"
-#include "xfs_alloc.h"
 #include "xfs_super.h"
 #include "xfs_agwb_priv.h"
 #include <linux/backing-dev.h>
@@ -218,62 +216,6 @@ static void xfs_agwb_work(struct work_struct *work)
 		xa_erase(&agwb->running, current->pid);
 	}
 	xfs_agwb_end_pass(agwb, pass);
-}
-
-static void xfs_agwb_account_wait(struct xfs_agwb_pass *pass,
-				  enum xfs_agwb_wait what, u64 since_ns)
-{
-	atomic64_add(ktime_get_ns() - since_ns, &pass->worker->wait_ns[what]);
-}
-
-/**
- * xfs_agwb_ilock - xfs_ilock(), and in a worker take the time
- * @ip: inode to lock
- * @lock_flags: as for xfs_ilock()
- */
-void xfs_agwb_ilock(struct xfs_inode *ip, unsigned int lock_flags)
-{
-	struct xfs_agwb_pass	*pass;
-	u64			since_ns;
-
-	if (!static_branch_unlikely(&xfs_agwb_used)) {
-		xfs_ilock(ip, lock_flags);
-		return;
-	}
-
-	pass = xfs_agwb_current_pass(ip->i_mount->m_agwb);
-	since_ns = pass ? ktime_get_ns() : 0;
-	xfs_ilock(ip, lock_flags);
-	if (pass)
-		xfs_agwb_account_wait(pass, XFS_AGWB_WAIT_ILOCK, since_ns);
-}
-
-/**
- * xfs_agwb_read_agf - xfs_read_agf(), and in a worker take the time
- * @pag: AG whose AGF is to be locked, and read if it is not in memory
- * @tp: transaction
- * @flags: as for xfs_read_agf()
- * @agfbpp: set to the locked buffer
- *
- * Return: as xfs_read_agf().
- */
-int xfs_agwb_read_agf(struct xfs_perag *pag, struct xfs_trans *tp, int flags,
-		      struct xfs_buf **agfbpp)
-{
-	struct xfs_agwb		*agwb = pag_mount(pag)->m_agwb;
-	struct xfs_agwb_pass	*pass;
-	u64			since_ns;
-	int			error;
-
-	if (!static_branch_unlikely(&xfs_agwb_used))
-		return xfs_read_agf(pag, tp, flags, agfbpp);
-
-	pass = agwb ? xfs_agwb_current_pass(agwb) : NULL;
-	since_ns = pass ? ktime_get_ns() : 0;
-	error = xfs_read_agf(pag, tp, flags, agfbpp);
-	if (pass)
-		xfs_agwb_account_wait(pass, XFS_AGWB_WAIT_AGF, since_ns);
-	return error;
 }
 
 /**

@@ -33,20 +33,12 @@ struct xfs_agwb_counts {
 	u64 unhinted[XFS_AGWB_NR_CLASSES];
 };
 
-/* what the time is taken that a worker waits for */
-enum xfs_agwb_wait {
-	XFS_AGWB_WAIT_ILOCK,
-	XFS_AGWB_WAIT_AGF,
-	XFS_AGWB_NR_WAITS,
-};
-
 /* of an AG, or of all that share a slot */
 struct xfs_agwb_worker {
 	struct list_head passes;	/* not ended; pass_lock */
 	atomic64_t nr_passes;		/* that have ended */
 	atomic64_t scanned;		/* hints looked at */
 	atomic64_t submitted;		/* pages */
-	atomic64_t wait_ns[XFS_AGWB_NR_WAITS];
 };
 
 /* AG-aware writeback of a mount */

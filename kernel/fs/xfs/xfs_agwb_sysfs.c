@@ -189,13 +189,11 @@ static void xfs_agwb_show_worker(struct seq_file *m, struct xfs_agwb *agwb,
 {
 	struct xfs_agwb_worker *worker = &agwb->workers[number];
 
-	seq_printf(m, "worker %u: passes %lld out %u scanned %lld submitted %lld ilock_wait_ns %lld agf_wait_ns %lld\n",
+	seq_printf(m, "worker %u: passes %lld out %u scanned %lld submitted %lld\n",
 		   number, atomic64_read(&worker->nr_passes),
 		   xfs_agwb_nr_out(agwb, worker),
 		   atomic64_read(&worker->scanned),
-		   atomic64_read(&worker->submitted),
-		   atomic64_read(&worker->wait_ns[XFS_AGWB_WAIT_ILOCK]),
-		   atomic64_read(&worker->wait_ns[XFS_AGWB_WAIT_AGF]));
+		   atomic64_read(&worker->submitted));
 }
 
 static int xfs_agwb_counters_show(struct seq_file *m, void *unused)

@@ -26,6 +26,9 @@
 #include <linux/bdi-writeback-ctx.h>
 #include <linux/writeback.h>
 
+#define CREATE_TRACE_POINTS
+#include "xfs_agwb_trace.h"
+
 /* passes of one bdi_writeback in a worker: one to write, one to follow */
 #define XFS_AGWB_QUEUE_DEPTH	2
 
@@ -100,6 +103,7 @@ static void xfs_agwb_write_pass(struct xfs_agwb_pass *pass)
 		.reached = round->start,
 	};
 
+	trace_xfs_agwb_begin(pass);
 	wbc_attach_fdatawrite_inode(&ctl.wbc, inode);
 	wb = inode_to_wb_wbc(inode, &ctl.wbc);
 	/* not in this queue what is charged to another cgroup by now */
@@ -140,6 +144,7 @@ static void xfs_agwb_end_pass(struct xfs_agwb *agwb, struct xfs_agwb_pass *pass)
 {
 	struct xfs_agwb_pass *next;
 
+	trace_xfs_agwb_end(pass);
 	spin_lock(&agwb->pass_lock);
 	list_del(&pass->list);
 	next = xfs_agwb_first_of(pass->worker, pass->round->wb);
@@ -204,6 +209,7 @@ bool xfs_agwb_queue_round(struct xfs_agwb_round *round)
 
 		is_first = !xfs_agwb_first_of(pass->worker, round->wb);
 		list_add_tail(&pass->list, &pass->worker->passes);
+		trace_xfs_agwb_queue(pass);
 		if (is_first)
 			xfs_agwb_begin_pass(agwb, pass);
 	}

@@ -41,3 +41,8 @@ def _is_test(path: PurePath) -> bool:
 def without_block(objects: list[str]) -> list[str]:
     """Return those that are built without block devices: nothing of drivers, and of no filesystem."""
     return [name for name in objects if name.startswith(("fs/", "mm/")) and name.count("/") == 1]
+
+
+def without_hints(objects: list[str]) -> list[str]:
+    """Return those that are built without hints of XFS's AG-aware writeback."""
+    return [name for name in objects if not name.startswith("fs/xfs/xfs_agwb_hint")]

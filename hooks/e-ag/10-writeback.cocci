@@ -1,4 +1,4 @@
-// The flusher hands over what it can, and wherever a folio is written from, its hint ends when its place is known.
+// The flusher hands over what it can. A worker notes how far it has come.
 // places: fs/xfs/xfs_aops.c 3
 
 @@
@@ -12,7 +12,8 @@
  {
  ...
  ret = xfs_map_blocks(wpc, offset, len);
-+ xfs_agwb_placed(wpc, folio, ret, &XFS_WPC(wpc)->uncounted);
++ if (wpc->wbc->handed_over)
++	xfs_agwb_reached(wpc->wbc, folio);
  ...
  }
 

@@ -122,8 +122,8 @@ _SPIN_LOCKS = re.compile(
 _SPIN_DEPTH = 2
 # Functions that only take a filesystem's lock: who calls them says more.
 _WRAPPERS = re.compile(
-    r"xfs_i(un)?lock\w*|xfs_buf_(find_)?lock|f2fs_(down|lock)\w+|jbd2_\w*lock\w*|lock_(mount|rename|two)\w*|inode_lock\w*"
-    r"|folio_lock\w*|lock_page\w*|folio_lruvec_lock\w*"
+    r"xfs_i(un)?lock\w*|xfs_buf_(find_)?lock|xfs_(buf|trans)_(get|read)(_buf)?_map|f2fs_(down|lock)\w+"
+    r"|jbd2_\w*lock\w*|lock_(mount|rename|two)\w*|inode_lock\w*|folio_lock\w*|lock_page\w*|folio_lruvec_lock\w*"
 )
 # Called from here, schedule() gives way: the task stays ready to run.
 _GIVES_WAY = re.compile(

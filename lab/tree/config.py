@@ -15,16 +15,16 @@ from lab.util.paths import REPO
 FRAGMENTS = {
     "uml": {
         "stock": ("common", "uml", "bench"),
-        "parallel": ("common", "uml", "contexts", "bench"),
-        "debug": ("common", "uml", "contexts", "stacked", "debug", "uml-debug"),
+        "parallel": ("common", "uml", "contexts", "hints", "bench"),
+        "debug": ("common", "uml", "contexts", "hints", "stacked", "debug", "uml-debug"),
         "nocgroup": ("common", "uml", "contexts", "nocgroup"),
-        "traced": ("common", "uml", "contexts", "bench", "traced"),
+        "traced": ("common", "uml", "contexts", "hints", "bench", "traced"),
     },
     "smp": {
         "stock": ("common", "smp", "bench"),
-        "parallel": ("common", "smp", "contexts", "bench"),
-        "debug": ("common", "smp", "contexts", "stacked", "debug", "smp-debug"),
-        "kcsan": ("common", "smp", "contexts", "stacked", "smp-debug", "kcsan"),
+        "parallel": ("common", "smp", "contexts", "hints", "bench"),
+        "debug": ("common", "smp", "contexts", "hints", "stacked", "debug", "smp-debug"),
+        "kcsan": ("common", "smp", "contexts", "hints", "stacked", "smp-debug", "kcsan"),
     },
 }
 # What the tests boot; the others are built where a command needs them.

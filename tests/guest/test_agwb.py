@@ -86,10 +86,10 @@ def test_modes_are_shown_and_set(debug_kernel: Kernel) -> None:
         grep -c ^worker $counters
     """
     assert output_of(debug_kernel, script).splitlines() == [
-        *["[off] ag-hint rotor generic"] * 2,
-        "off [ag-hint] rotor generic",
-        "off ag-hint [rotor] generic",
-        "off [ag-hint] rotor generic",
+        *["[off] rotor generic ag-hint"] * 2,
+        "off rotor generic [ag-hint]",
+        "off [rotor] generic ag-hint",
+        "off rotor generic [ag-hint]",
         "4",
     ]
 

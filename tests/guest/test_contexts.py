@@ -49,6 +49,7 @@ def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
         "labblk_timing",
         "xfs_ag_set",
         "xfs_agwb",
+        "xfs_agwb_hint",
     ]
     script = f"""
         cd /sys/kernel/debug/kunit

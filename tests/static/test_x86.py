@@ -13,7 +13,7 @@ from lab.tree.source import Source
 from lab.tree.weave import weave
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
-from tests.touched import ours, touched, without_block
+from tests.touched import ours, touched, without_block, without_hints
 
 pytestmark = pytest.mark.guest
 
@@ -32,9 +32,10 @@ CONFIG_UNWINDER_GUESS=y
 BLOCK = "CONFIG_BLOCK=y\nCONFIG_BLK_DEV=y\nCONFIG_BLK_DEV_LABBLK=y\n"
 FILESYSTEMS = BLOCK + "CONFIG_XFS_FS=y\nCONFIG_XFS_RT=y\nCONFIG_EXT4_FS=y\nCONFIG_F2FS_FS=y\n"
 CGROUPS = "CONFIG_CGROUPS=y\nCONFIG_MEMCG=y\nCONFIG_BLK_CGROUP=y\n"
+HINTS = "CONFIG_XFS_AGWB_HINTS=y\n"
 
 SETTINGS = {
-    "cgroups": (BASE + FILESYSTEMS + CGROUPS, ["CONFIG_CGROUP_WRITEBACK=y"]),
+    "cgroups": (BASE + FILESYSTEMS + HINTS + CGROUPS, ["CONFIG_CGROUP_WRITEBACK=y", HINTS.strip()]),
     "nocgroups": (BASE + FILESYSTEMS, ["CONFIG_BLOCK=y"]),
     "noblock": (BASE + "# CONFIG_BLOCK is not set\n", ["# CONFIG_BLOCK is not set"]),
 }
@@ -56,6 +57,8 @@ def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
     wanted = [*touched(kernel_source), *ours()]
     if "CONFIG_BLOCK=y" not in settings:
         wanted = without_block(wanted)
+    if HINTS not in settings:
+        wanted = without_hints(wanted)
     tree = weave(kernel_source).path
     objects = cache_dir() / "build" / kernel_source.identity / f"x86-{name}"
     objects.mkdir(parents=True, exist_ok=True)

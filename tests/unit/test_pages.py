@@ -96,7 +96,7 @@ def test_result_is_kept_by_the_name_of_its_scenario(kept: Path) -> None:
 def test_change_is_what_is_in_a_measured_kernel(tmp_path: Path) -> None:
     madeup.clone(tmp_path)
     (tmp_path / "config").mkdir()
-    for name in ("common", "uml", "smp", "contexts", "bench"):
+    for name in ("common", "uml", "smp", "contexts", "hints", "bench"):
         (tmp_path / "config" / f"{name}.config").write_text("CONFIG_A=y\n")
     before = change.identity(tmp_path)
     madeup.write_files(

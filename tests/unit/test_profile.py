@@ -55,7 +55,10 @@ def reported(recorder: Recorder) -> Profile:
             "xfs_ilock in xfs_bmapi_read",
         ),
         (
-            (*SLEEP, "schedule_timeout", "___down_common", "__down", "down", "xfs_buf_lock", "xfs_read_agf"),
+            (
+                *(*SLEEP, "schedule_timeout", "___down_common", "__down", "down", "xfs_buf_lock"),
+                *("xfs_buf_get_map", "xfs_buf_read_map", "xfs_trans_read_buf_map", "xfs_read_agf"),
+            ),
             "semaphore",
             "xfs_buf_lock in xfs_read_agf",
         ),

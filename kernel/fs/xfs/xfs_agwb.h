@@ -5,8 +5,8 @@
  *
  * The flusher hands background and periodic writeback of a large file over to
  * workers of the filesystem, one per allocation group (AG), and goes on to the
- * next file. Which worker writes which folio is decided by a hint that each
- * dirty folio carries, or by simpler rules to compare that with.
+ * next file. The worker of the inode's AG writes the whole file, or all workers
+ * write a part of it each.
  *
  * These are the calls that the rest of XFS makes. They do nothing for a mount
  * where no mode was ever switched on.
@@ -15,29 +15,15 @@
 #define __XFS_AGWB_H__
 
 struct folio;
-struct iomap;
-struct iomap_writepage_ctx;
 struct writeback_control;
-struct xfs_buf;
 struct xfs_inode;
 struct xfs_mount;
-struct xfs_perag;
-struct xfs_trans;
 
 int xfs_agwb_mount(struct xfs_mount *mp);
 void xfs_agwb_unmount(struct xfs_mount *mp);
 
-void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
-		      const struct iomap *iomap);
-void xfs_agwb_placed(const struct iomap_writepage_ctx *wpc,
-		     struct folio *folio, int error, pgoff_t *uncounted);
-void xfs_agwb_truncated(struct xfs_inode *ip, loff_t newsize);
-void xfs_agwb_evict(struct xfs_inode *ip);
-
 bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc);
-
-void xfs_agwb_ilock(struct xfs_inode *ip, unsigned int lock_flags);
-int xfs_agwb_read_agf(struct xfs_perag *pag, struct xfs_trans *tp, int flags,
-		      struct xfs_buf **agfbpp);
+void xfs_agwb_reached(struct writeback_control *wbc, struct folio *folio);
+void xfs_agwb_evict(struct xfs_inode *ip);
 
 #endif /* __XFS_AGWB_H__ */

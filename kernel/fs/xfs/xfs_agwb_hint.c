@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * AG-aware writeback: hints, and where they are kept.
+ * Hints of AG-aware writeback: where they are kept, and what becomes of them.
  *
  * A hint says in which AG a dirty folio will probably end up. It is a word
  * about the order of writeback and nothing else: it may be wrong, stale or
@@ -18,52 +18,53 @@
 #include "xfs_mount.h"
 #include "xfs_inode.h"
 #include "xfs_ag.h"
-#include "xfs_agwb_priv.h"
+#include "xfs_agwb_hint_priv.h"
 #include <linux/iomap.h>
 
 /* entries that are dropped with the lock held, at most */
 #define XFS_AGWB_DROP_BATCH	1024
 
-#define XFS_AGWB_GFP		(GFP_NOWAIT | __GFP_NOWARN)
+#define XFS_AGWB_HINT_GFP	(GFP_NOWAIT | __GFP_NOWARN)
 
 /**
- * xfs_agwb_inode - what an inode has for AG-aware writeback
- * @ip: inode of a mount where a mode is on
+ * xfs_agwb_hint_inode - hints of an inode
+ * @ip: inode of a mount that is ready for hints
  *
- * Made at the first call, and kept until the inode is evicted.
+ * Made at the first call, and kept until the inode is evicted. Tasks that write
+ * to the file call this at the same time.
  *
- * Return: it, or %NULL where there is no memory for it.
+ * Return: the hints, or %NULL where there is no memory for them.
  */
-struct xfs_agwb_inode *xfs_agwb_inode(struct xfs_inode *ip)
+struct xfs_agwb_hint_inode *xfs_agwb_hint_inode(struct xfs_inode *ip)
 {
-	struct xfs_agwb_inode	*ai = READ_ONCE(ip->i_agwb);
-	struct xfs_agwb_inode	*old;
+	struct xfs_agwb_hint_inode	*hi = READ_ONCE(ip->i_agwb_hints);
+	struct xfs_agwb_hint_inode	*old;
 
-	if (likely(ai))
-		return ai;
+	if (likely(hi))
+		return hi;
 
-	ai = kzalloc_obj(*ai, XFS_AGWB_GFP);
-	if (!ai)
+	hi = kzalloc_obj(*hi, XFS_AGWB_HINT_GFP);
+	if (!hi)
 		return NULL;
 
-	ai->ip = ip;
-	ai->agno = XFS_INO_TO_AGNO(ip->i_mount, VFS_I(ip)->i_ino);
-	xa_init(&ai->hints);
-	INIT_LIST_HEAD(&ai->list);
-	old = cmpxchg(&ip->i_agwb, NULL, ai);
+	hi->ip = ip;
+	hi->agno = XFS_INO_TO_AGNO(ip->i_mount, VFS_I(ip)->i_ino);
+	xa_init(&hi->hints);
+	INIT_LIST_HEAD(&hi->list);
+	old = cmpxchg(&ip->i_agwb_hints, NULL, hi);
 	if (old) {
-		kfree(ai);
+		kfree(hi);
 		return old;
 	}
-	return ai;
+	return hi;
 }
 
 /* Returns the hint that the folio had. Without memory it keeps what it has. */
-static u16 xfs_agwb_exchange_hint(struct xfs_agwb *agwb,
-				  struct xfs_agwb_inode *ai, pgoff_t index,
-				  u16 hint)
+static u16 xfs_agwb_exchange_hint(struct xfs_agwb_hint_mount *hm,
+				  struct xfs_agwb_hint_inode *hi,
+				  pgoff_t index, u16 hint)
 {
-	XA_STATE(xas, &ai->hints, index / XFS_AGWB_HINTS_PER_ENTRY);
+	XA_STATE(xas, &hi->hints, index / XFS_AGWB_HINTS_PER_ENTRY);
 	void *old, *new;
 
 	do {
@@ -73,18 +74,25 @@ static u16 xfs_agwb_exchange_hint(struct xfs_agwb *agwb,
 		if (new != old)
 			xas_store(&xas, new);
 		if (!xas_error(&xas))
-			atomic_long_add(!!new - !!old, &agwb->nr_entries);
+			atomic_long_add(!!new - !!old, &hm->nr_entries);
 		xas_unlock(&xas);
-	} while (xas_nomem(&xas, XFS_AGWB_GFP));
+	} while (xas_nomem(&xas, XFS_AGWB_HINT_GFP));
 
 	return xas_error(&xas) ? hint : xfs_agwb_get_hint(old, index);
 }
 
-/* Drops the hints from an index on, and returns how many entries they had. */
-static unsigned long xfs_agwb_drop(struct xfs_agwb *agwb,
-				   struct xfs_agwb_inode *ai, pgoff_t first)
+/**
+ * xfs_agwb_hint_drop - drop the hints of an inode from an index on
+ * @hm: of the mount
+ * @hi: of the inode
+ * @first: the index
+ *
+ * Return: how many entries they had.
+ */
+unsigned long xfs_agwb_hint_drop(struct xfs_agwb_hint_mount *hm,
+				 struct xfs_agwb_hint_inode *hi, pgoff_t first)
 {
-	XA_STATE(xas, &ai->hints, first / XFS_AGWB_HINTS_PER_ENTRY);
+	XA_STATE(xas, &hi->hints, first / XFS_AGWB_HINTS_PER_ENTRY);
 	unsigned long dropped = 0, seen = 0;
 	void *entry, *left;
 
@@ -103,7 +111,7 @@ static unsigned long xfs_agwb_drop(struct xfs_agwb *agwb,
 		cond_resched();
 		xas_lock(&xas);
 	}
-	atomic_long_sub(dropped, &agwb->nr_entries);
+	atomic_long_sub(dropped, &hm->nr_entries);
 	xas_unlock(&xas);
 	return dropped;
 }
@@ -114,12 +122,12 @@ static unsigned long xfs_agwb_drop(struct xfs_agwb *agwb,
  * room. What other delayed allocations will take of that is known for the
  * filesystem as a whole only, so the guess cannot know it.
  */
-static xfs_agnumber_t xfs_agwb_guess(struct xfs_agwb_inode *ai,
+static xfs_agnumber_t xfs_agwb_guess(struct xfs_agwb_hint_inode *hi,
 				     xfs_filblks_t blocks)
 {
-	struct xfs_mount	*mp = ai->ip->i_mount;
+	struct xfs_mount	*mp = hi->ip->i_mount;
 	xfs_agnumber_t		agcount = mp->m_sb.sb_agcount;
-	xfs_agnumber_t		start = READ_ONCE(ai->agno);
+	xfs_agnumber_t		start = READ_ONCE(hi->agno);
 	xfs_agnumber_t		i;
 
 	for (i = 0; i < agcount; i++) {
@@ -138,39 +146,34 @@ static xfs_agnumber_t xfs_agwb_guess(struct xfs_agwb_inode *ai,
 	return start;
 }
 
-/**
- * xfs_agwb_agno - the AG that a mapping is in
- * @mp: mount
- * @iomap: mapping of blocks of the data device
- *
- * Return: its number.
- */
-xfs_agnumber_t xfs_agwb_agno(struct xfs_mount *mp, const struct iomap *iomap)
+static xfs_agnumber_t xfs_agwb_iomap_to_agno(struct xfs_mount *mp,
+					     const struct iomap *iomap)
 {
 	return xfs_daddr_to_agno(mp, BTOBB(iomap->addr));
 }
 
 /* The shrinker finds the inodes that have hints in the order of their age. */
-static void xfs_agwb_list(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
+static void xfs_agwb_list(struct xfs_agwb_hint_mount *hm,
+			  struct xfs_agwb_hint_inode *hi)
 {
 	/* the caller may be one that must not wait; the next write lists it */
-	if (!list_empty_careful(&ai->list) || !mutex_trylock(&agwb->lock))
+	if (!list_empty_careful(&hi->list) || !mutex_trylock(&hm->lock))
 		return;
 
-	if (list_empty(&ai->list))
-		list_add_tail(&ai->list, &agwb->inodes);
-	mutex_unlock(&agwb->lock);
+	if (list_empty(&hi->list))
+		list_add_tail(&hi->list, &hm->inodes);
+	mutex_unlock(&hm->lock);
 }
 
-static void xfs_agwb_hint_folio(struct xfs_agwb *agwb,
-				struct xfs_agwb_inode *ai,
+static void xfs_agwb_hint_folio(struct xfs_agwb_hint_mount *hm,
+				struct xfs_agwb_hint_inode *hi,
 				struct folio *folio, u16 hint)
 {
 	enum xfs_agwb_class class = hint & XFS_AGWB_HINT_DELALLOC ?
 				    XFS_AGWB_DELALLOC : XFS_AGWB_OVERWRITE;
 
-	if (!xfs_agwb_exchange_hint(agwb, ai, folio->index, hint))
-		this_cpu_inc(agwb->counts->predicted[class]);
+	if (!xfs_agwb_exchange_hint(hm, hi, folio->index, hint))
+		this_cpu_inc(hm->counts->predicted[class]);
 	/*
 	 * The folio is not locked any more: whoever has written it meanwhile
 	 * found no hint to erase. Pairs with the full barrier of the bit
@@ -178,11 +181,11 @@ static void xfs_agwb_hint_folio(struct xfs_agwb *agwb,
 	 */
 	smp_mb();
 	if (!folio_test_dirty(folio))
-		xfs_agwb_exchange_hint(agwb, ai, folio->index, 0);
+		xfs_agwb_exchange_hint(hm, hi, folio->index, 0);
 }
 
 /**
- * xfs_agwb_dirtied - folios of a file were written to
+ * xfs_agwb_hint_dirtied - folios of a file were written to
  * @ip: inode of the file
  * @offset: where, in bytes
  * @written: how many bytes, or an error
@@ -191,33 +194,32 @@ static void xfs_agwb_hint_folio(struct xfs_agwb *agwb,
  * The folios get their hints here, when the mapping that they were written
  * under is known and no lock of the inode is held.
  */
-void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
-		      const struct iomap *iomap)
+void xfs_agwb_hint_dirtied(struct xfs_inode *ip, loff_t offset,
+			   ssize_t written, const struct iomap *iomap)
 {
-	struct xfs_agwb		*agwb = ip->i_mount->m_agwb;
-	bool			delalloc = iomap->type == IOMAP_DELALLOC;
-	enum xfs_agwb_class	class = delalloc ? XFS_AGWB_DELALLOC :
-						   XFS_AGWB_OVERWRITE;
-	struct xfs_agwb_inode	*ai;
-	struct folio_batch	fbatch;
-	struct folio		*folio;
-	xfs_agnumber_t		agno;
-	pgoff_t			index, last;
+	struct xfs_agwb			*agwb = ip->i_mount->m_agwb;
+	bool				delalloc = iomap->type == IOMAP_DELALLOC;
+	struct xfs_agwb_hint_inode	*hi;
+	struct folio_batch		fbatch;
+	struct folio			*folio;
+	xfs_agnumber_t			agno;
+	pgoff_t				index, last;
 
-	if (!static_branch_unlikely(&xfs_agwb_used) ||
-	    xfs_agwb_mode(agwb, class) != XFS_AGWB_AG_HINT)
+	if (!static_branch_unlikely(&xfs_agwb_hints_used) ||
+	    xfs_agwb_mode(agwb, delalloc ? XFS_AGWB_DELALLOC :
+				XFS_AGWB_OVERWRITE) != XFS_AGWB_AG_HINT)
 		return;
 	if (written <= 0 || XFS_IS_REALTIME_INODE(ip))
 		return;
 	if (!delalloc && iomap->addr == IOMAP_NULL_ADDR)
 		return;
-	ai = xfs_agwb_inode(ip);
-	if (!ai)
+	hi = xfs_agwb_hint_inode(ip);
+	if (!hi)
 		return;
 
 	agno = delalloc ?
-	       xfs_agwb_guess(ai, XFS_B_TO_FSB(ip->i_mount, iomap->length)) :
-	       xfs_agwb_agno(ip->i_mount, iomap);
+	       xfs_agwb_guess(hi, XFS_B_TO_FSB(ip->i_mount, iomap->length)) :
+	       xfs_agwb_iomap_to_agno(ip->i_mount, iomap);
 	if (agno >= XFS_AGWB_HINT_AGS)
 		return;
 	index = offset >> PAGE_SHIFT;
@@ -226,7 +228,7 @@ void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
 	while (filemap_get_folios_tag(VFS_I(ip)->i_mapping, &index, last,
 				      PAGECACHE_TAG_DIRTY, &fbatch)) {
 		while ((folio = folio_batch_next(&fbatch)))
-			xfs_agwb_hint_folio(agwb, ai, folio,
+			xfs_agwb_hint_folio(agwb->hints, hi, folio,
 					    xfs_agwb_make_hint(agno, delalloc));
 		folio_batch_release(&fbatch);
 		cond_resched();
@@ -234,110 +236,105 @@ void xfs_agwb_dirtied(struct xfs_inode *ip, loff_t offset, ssize_t written,
 
 	/* a hint comes before its bit, so that the bit is never missing */
 	smp_mb__before_atomic();
-	set_bit(xfs_agwb_slot(agno), ai->dirty);
-	xfs_agwb_list(agwb, ai);
+	set_bit(xfs_agwb_slot(agno), hi->dirty);
+	xfs_agwb_list(agwb->hints, hi);
 }
 
-/**
- * xfs_agwb_take_hint - the hint of a folio that needs it no longer
- * @agwb: of the mount
- * @ai: of its inode
- * @index: of the folio
- *
- * Return: the hint, 0 if there was none.
- */
-u16 xfs_agwb_take_hint(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai,
-		       pgoff_t index)
+/* The first range of a folio that is written decides if its hint was right. */
+static void xfs_agwb_count(struct xfs_agwb_hint_mount *hm, u16 hint,
+			   xfs_agnumber_t agno, const struct iomap *iomap)
 {
-	if (xa_empty(&ai->hints))
-		return 0;
+	enum xfs_agwb_class class;
 
-	return xfs_agwb_exchange_hint(agwb, ai, index, 0);
+	if (!hint) {
+		/* new blocks are unwritten until their I/O is done */
+		class = iomap->type == IOMAP_UNWRITTEN ? XFS_AGWB_DELALLOC :
+							 XFS_AGWB_OVERWRITE;
+		this_cpu_inc(hm->counts->unhinted[class]);
+		return;
+	}
+
+	class = hint & XFS_AGWB_HINT_DELALLOC ? XFS_AGWB_DELALLOC :
+						XFS_AGWB_OVERWRITE;
+	if (xfs_agwb_hint_agno(hint) == agno)
+		this_cpu_inc(hm->counts->right[class]);
+	else
+		this_cpu_inc(hm->counts->wrong[class]);
 }
 
 /**
- * xfs_agwb_truncated - the page cache of a file ends earlier
+ * xfs_agwb_hint_placed - a folio has got its place on disk
+ * @wpc: what is known of the pass over its mapping
+ * @folio: locked folio that is being written back
+ * @error: its range has no mapping because of this error
+ * @uncounted: first index of this pass that is not counted yet
+ *
+ * Whoever writes the folio back: here its hint ends.
+ */
+void xfs_agwb_hint_placed(const struct iomap_writepage_ctx *wpc,
+			  struct folio *folio, int error, pgoff_t *uncounted)
+{
+	const struct iomap		*iomap = &wpc->iomap;
+	struct xfs_inode		*ip = XFS_I(wpc->inode);
+	struct xfs_agwb			*agwb = ip->i_mount->m_agwb;
+	struct xfs_agwb_hint_mount	*hm;
+	struct xfs_agwb_hint_inode	*hi;
+	xfs_agnumber_t			agno;
+	u16				hint = 0;
+
+	if (!static_branch_unlikely(&xfs_agwb_hints_used))
+		return;
+
+	/* pairs with the release in xfs_agwb_hint_start() */
+	hm = smp_load_acquire(&agwb->hints);
+	if (!hm || folio->index < *uncounted)
+		return;
+
+	*uncounted = folio_next_index(folio);
+	hi = READ_ONCE(ip->i_agwb_hints);
+	if (hi && !xa_empty(&hi->hints))
+		hint = xfs_agwb_exchange_hint(hm, hi, folio->index, 0);
+	if (error || iomap->addr == IOMAP_NULL_ADDR ||
+	    XFS_IS_REALTIME_INODE(ip) || !xfs_agwb_hints_wanted(agwb))
+		return;
+
+	agno = xfs_agwb_iomap_to_agno(ip->i_mount, iomap);
+	if (hi)
+		WRITE_ONCE(hi->agno, agno);
+	xfs_agwb_count(hm, hint, agno, iomap);
+}
+
+/**
+ * xfs_agwb_hint_truncated - the page cache of a file ends earlier
  * @ip: its inode
  * @newsize: size in bytes; a folio that holds the end stays
  */
-void xfs_agwb_truncated(struct xfs_inode *ip, loff_t newsize)
+void xfs_agwb_hint_truncated(struct xfs_inode *ip, loff_t newsize)
 {
-	struct xfs_agwb_inode	*ai = READ_ONCE(ip->i_agwb);
+	struct xfs_agwb_hint_inode	*hi = READ_ONCE(ip->i_agwb_hints);
 
-	if (ai && !xa_empty(&ai->hints))
-		xfs_agwb_drop(ip->i_mount->m_agwb, ai,
-			      DIV_ROUND_UP_ULL(newsize, PAGE_SIZE));
+	if (hi && !xa_empty(&hi->hints))
+		xfs_agwb_hint_drop(ip->i_mount->m_agwb->hints, hi,
+				   DIV_ROUND_UP_ULL(newsize, PAGE_SIZE));
 }
 
 /**
- * xfs_agwb_free_inode - undo xfs_agwb_inode()
- * @agwb: of the mount
- * @ai: of an inode that is being evicted
+ * xfs_agwb_hint_evict - an inode leaves memory
+ * @ip: inode that has no round
  */
-void xfs_agwb_free_inode(struct xfs_agwb *agwb, struct xfs_agwb_inode *ai)
+void xfs_agwb_hint_evict(struct xfs_inode *ip)
 {
-	mutex_lock(&agwb->lock);
-	list_del(&ai->list);
-	mutex_unlock(&agwb->lock);
-	xfs_agwb_drop(agwb, ai, 0);
-	ai->ip->i_agwb = NULL;
-	kfree(ai);
-}
+	struct xfs_agwb_hint_inode	*hi = ip->i_agwb_hints;
+	struct xfs_agwb_hint_mount	*hm;
 
-/* Drops the hints of the inode that got hints first; lock is held. */
-static unsigned long xfs_agwb_drop_oldest(struct xfs_agwb *agwb)
-{
-	struct xfs_agwb_inode *ai;
+	if (!hi)
+		return;
 
-	lockdep_assert_held(&agwb->lock);
-	ai = list_first_entry(&agwb->inodes, struct xfs_agwb_inode, list);
-	list_del_init(&ai->list);
-	return xfs_agwb_drop(agwb, ai, 0);
-}
-
-/**
- * xfs_agwb_drop_all - drop the hints of every inode
- * @agwb: of a mount where no hint is wanted any more
- */
-void xfs_agwb_drop_all(struct xfs_agwb *agwb)
-{
-	lockdep_assert_held(&agwb->lock);
-	while (!list_empty(&agwb->inodes))
-		xfs_agwb_drop_oldest(agwb);
-}
-
-/**
- * xfs_agwb_shrink_count - how many entries memory pressure may drop
- * @shrinker: that of a mount
- * @sc: not used
- *
- * Return: their number.
- */
-unsigned long xfs_agwb_shrink_count(struct shrinker *shrinker,
-				    struct shrink_control *sc)
-{
-	struct xfs_agwb *agwb = shrinker->private_data;
-
-	return atomic_long_read(&agwb->nr_entries);
-}
-
-/**
- * xfs_agwb_shrink_scan - drop hints
- * @shrinker: that of a mount
- * @sc: says how many entries are to be dropped; whole inodes are
- *
- * Return: how many were.
- */
-unsigned long xfs_agwb_shrink_scan(struct shrinker *shrinker,
-				   struct shrink_control *sc)
-{
-	struct xfs_agwb *agwb = shrinker->private_data;
-	unsigned long dropped = 0;
-
-	if (!mutex_trylock(&agwb->lock))
-		return SHRINK_STOP;
-	while (dropped < sc->nr_to_scan && !list_empty(&agwb->inodes))
-		dropped += xfs_agwb_drop_oldest(agwb);
-	mutex_unlock(&agwb->lock);
-	return dropped ?: SHRINK_STOP;
+	hm = ip->i_mount->m_agwb->hints;
+	mutex_lock(&hm->lock);
+	list_del(&hi->list);
+	mutex_unlock(&hm->lock);
+	xfs_agwb_hint_drop(hm, hi, 0);
+	ip->i_agwb_hints = NULL;
+	kfree(hi);
 }

@@ -11,64 +11,15 @@
 #include "xfs_sysfs.h"
 #include "xfs_agwb_priv.h"
 
-DEFINE_STATIC_KEY_FALSE(xfs_agwb_used);
-
 static const char * const xfs_agwb_modes[] = {
 	[XFS_AGWB_OFF]		= "off",
-	[XFS_AGWB_AG_HINT]	= "ag-hint",
 	[XFS_AGWB_ROTOR]	= "rotor",
 	[XFS_AGWB_GENERIC]	= "generic",
-};
-
-static const char * const xfs_agwb_classes[] = {
-	[XFS_AGWB_OVERWRITE]	= "overwrite",
-	[XFS_AGWB_DELALLOC]	= "delalloc",
 };
 
 static struct xfs_agwb *xfs_agwb_of(struct kobject *kobject)
 {
 	return container_of(to_kobj(kobject), struct xfs_agwb, kobj);
-}
-
-static void xfs_agwb_stop(struct xfs_agwb *agwb)
-{
-	shrinker_free(agwb->shrinker);
-	xfs_agwb_stop_workers(agwb);
-	free_percpu(agwb->counts);
-}
-
-/* What a mode needs is made when the first one is switched on, and stays. */
-static int xfs_agwb_start(struct xfs_agwb *agwb)
-{
-	lockdep_assert_held(&agwb->mode_lock);
-	if (agwb->workers)
-		return 0;
-
-	agwb->counts = alloc_percpu(struct xfs_agwb_counts);
-	if (!agwb->counts)
-		return -ENOMEM;
-	agwb->shrinker = shrinker_alloc(0, "xfs-agwb:%s",
-					agwb->mp->m_super->s_id);
-	if (!agwb->shrinker)
-		goto out_free_counts;
-	if (xfs_agwb_start_workers(agwb))
-		goto out_free_shrinker;
-
-	/* hints cost nothing to make again, so they go first */
-	agwb->shrinker->seeks = 0;
-	agwb->shrinker->count_objects = xfs_agwb_shrink_count;
-	agwb->shrinker->scan_objects = xfs_agwb_shrink_scan;
-	agwb->shrinker->private_data = agwb;
-	shrinker_register(agwb->shrinker);
-	return 0;
-
-out_free_shrinker:
-	shrinker_free(agwb->shrinker);
-	agwb->shrinker = NULL;
-out_free_counts:
-	free_percpu(agwb->counts);
-	agwb->counts = NULL;
-	return -ENOMEM;
 }
 
 static int xfs_agwb_set_mode(struct xfs_agwb *agwb, enum xfs_agwb_class class,
@@ -77,21 +28,15 @@ static int xfs_agwb_set_mode(struct xfs_agwb *agwb, enum xfs_agwb_class class,
 	int error;
 
 	lockdep_assert_held(&agwb->mode_lock);
-	if (mode != XFS_AGWB_OFF) {
-		error = xfs_agwb_start(agwb);
+	/* made when the first mode is switched on, and kept */
+	if (mode != XFS_AGWB_OFF && !agwb->workers) {
+		error = xfs_agwb_start_workers(agwb);
 		if (error)
 			return error;
-		static_branch_enable(&xfs_agwb_used);
 	}
 
 	/* pairs with the acquire in xfs_agwb_mode() */
 	smp_store_release(&agwb->mode[class], mode);
-	if (agwb->mode[XFS_AGWB_OVERWRITE] != XFS_AGWB_AG_HINT &&
-	    agwb->mode[XFS_AGWB_DELALLOC] != XFS_AGWB_AG_HINT) {
-		mutex_lock(&agwb->lock);
-		xfs_agwb_drop_all(agwb);
-		mutex_unlock(&agwb->lock);
-	}
 	return 0;
 }
 
@@ -166,50 +111,19 @@ static const struct kobj_type xfs_agwb_ktype = {
 	.default_groups	= xfs_agwb_groups,
 };
 
-static void xfs_agwb_show_counts(struct seq_file *m, struct xfs_agwb *agwb,
-				 enum xfs_agwb_class class)
-{
-	u64 predicted = 0, right = 0, wrong = 0, unhinted = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		struct xfs_agwb_counts *counts = per_cpu_ptr(agwb->counts, cpu);
-
-		predicted += counts->predicted[class];
-		right += counts->right[class];
-		wrong += counts->wrong[class];
-		unhinted += counts->unhinted[class];
-	}
-	seq_printf(m, "%s: predicted %llu right %llu wrong %llu unhinted %llu\n",
-		   xfs_agwb_classes[class], predicted, right, wrong, unhinted);
-}
-
-static void xfs_agwb_show_worker(struct seq_file *m, struct xfs_agwb *agwb,
-				 unsigned int number)
-{
-	struct xfs_agwb_worker *worker = &agwb->workers[number];
-
-	seq_printf(m, "worker %u: passes %lld out %u scanned %lld submitted %lld ilock_wait_ns %lld agf_wait_ns %lld\n",
-		   number, atomic64_read(&worker->nr_passes),
-		   xfs_agwb_nr_out(agwb, worker),
-		   atomic64_read(&worker->scanned),
-		   atomic64_read(&worker->submitted),
-		   atomic64_read(&worker->wait_ns[XFS_AGWB_WAIT_ILOCK]),
-		   atomic64_read(&worker->wait_ns[XFS_AGWB_WAIT_AGF]));
-}
-
 static int xfs_agwb_counters_show(struct seq_file *m, void *unused)
 {
 	struct xfs_agwb *agwb = m->private;
 
 	mutex_lock(&agwb->mode_lock);
-	if (agwb->workers) {
-		for (int class = 0; class < XFS_AGWB_NR_CLASSES; class++)
-			xfs_agwb_show_counts(m, agwb, class);
-		seq_printf(m, "hints: entries %ld\n",
-			   atomic_long_read(&agwb->nr_entries));
-		for (unsigned int i = 0; i < xfs_agwb_nr_workers(agwb); i++)
-			xfs_agwb_show_worker(m, agwb, i);
+	for (unsigned int i = 0;
+	     agwb->workers && i < xfs_agwb_nr_workers(agwb); i++) {
+		struct xfs_agwb_worker *worker = &agwb->workers[i];
+
+		seq_printf(m, "worker %u: passes %lld out %u submitted %lld\n",
+			   i, atomic64_read(&worker->nr_passes),
+			   xfs_agwb_nr_out(agwb, worker),
+			   atomic64_read(&worker->submitted));
 	}
 	mutex_unlock(&agwb->mode_lock);
 	return 0;
@@ -233,11 +147,8 @@ int xfs_agwb_mount(struct xfs_mount *mp)
 
 	agwb->mp = mp;
 	mutex_init(&agwb->mode_lock);
-	mutex_init(&agwb->lock);
 	spin_lock_init(&agwb->pass_lock);
-	xa_init(&agwb->running);
 	init_waitqueue_head(&agwb->waitq);
-	INIT_LIST_HEAD(&agwb->inodes);
 	error = xfs_sysfs_init(&agwb->kobj, &xfs_agwb_ktype, &mp->m_kobj,
 			       "writeback");
 	if (error) {
@@ -265,8 +176,7 @@ void xfs_agwb_unmount(struct xfs_mount *mp)
 
 	debugfs_remove(agwb->dentry);
 	xfs_sysfs_del(&agwb->kobj);
-	if (agwb->workers)
-		xfs_agwb_stop(agwb);
+	xfs_agwb_stop_workers(agwb);
 	mp->m_agwb = NULL;
 	kfree(agwb);
 }

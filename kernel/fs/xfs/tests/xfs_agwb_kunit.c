@@ -1,48 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of AG-aware writeback: hints, and who is dealt which folios.
+ * KUnit tests of AG-aware writeback: which folios a pass writes.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
-#include "../xfs_agwb_deal.h"
+#include <linux/xarray.h>
+#include "../xfs_agwb_share.h"
 
 /* a file of this many pages; the folios of its page cache are only marked */
 #define NR_PAGES	(4UL << XFS_AGWB_STRETCH_SHIFT)
 
-struct xfs_agwb_fixture {
-	struct xarray folios;
-	struct xarray hints;
-};
-
 static int xfs_agwb_test_init(struct kunit *test)
 {
-	struct xfs_agwb_fixture *file;
+	struct xarray *folios;
 
-	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, file);
-	xa_init(&file->folios);
-	xa_init(&file->hints);
-	test->priv = file;
+	folios = kunit_kzalloc(test, sizeof(*folios), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, folios);
+	xa_init(folios);
+	test->priv = folios;
 	return 0;
 }
 
 static void xfs_agwb_test_exit(struct kunit *test)
 {
-	struct xfs_agwb_fixture *file = test->priv;
-
-	xa_destroy(&file->folios);
-	xa_destroy(&file->hints);
+	xa_destroy(test->priv);
 }
 
 /* a dirty folio of some pages, at an index that is a multiple of them */
 static void dirty_large(struct kunit *test, pgoff_t index, unsigned int order)
 {
-	struct xfs_agwb_fixture *file = test->priv;
-	XA_STATE_ORDER(xas, &file->folios, index, order);
+	XA_STATE_ORDER(xas, test->priv, index, order);
 
 	do {
 		xas_lock(&xas);
-		xas_store(&xas, file);
+		xas_store(&xas, test);
 		if (!xas_error(&xas))
 			xas_set_mark(&xas, PAGECACHE_TAG_DIRTY);
 		xas_unlock(&xas);
@@ -50,287 +41,51 @@ static void dirty_large(struct kunit *test, pgoff_t index, unsigned int order)
 	KUNIT_ASSERT_EQ(test, 0, xas_error(&xas));
 }
 
-static void hint_only(struct kunit *test, pgoff_t index, unsigned int agno)
-{
-	struct xfs_agwb_fixture *file = test->priv;
-	unsigned long key = index / XFS_AGWB_HINTS_PER_ENTRY;
-	void *entry = xfs_agwb_set_hint(xa_load(&file->hints, key), index,
-					xfs_agwb_make_hint(agno, false));
-
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&file->hints, key, entry,
-						    GFP_KERNEL)));
-}
-
 static void dirty(struct kunit *test, pgoff_t index)
 {
 	dirty_large(test, index, 0);
-}
-
-static void dirty_hinted(struct kunit *test, pgoff_t index, unsigned int agno)
-{
-	dirty(test, index);
-	hint_only(test, index, agno);
-}
-
-/* how many runs have each page, as the workers would write them */
-static void deal(struct kunit *test, const struct xfs_agwb_share *share,
-		 u8 *writers)
-{
-	struct xfs_agwb_fixture *file = test->priv;
-	pgoff_t first = 0, last;
-	u64 scanned = 0;
-
-	while (xfs_agwb_next_run(share, 7, ULONG_MAX, &file->folios,
-				 &file->hints, &first, &last, &scanned)) {
-		KUNIT_ASSERT_LE(test, first, last);
-		for (pgoff_t i = first; i <= min(last, NR_PAGES - 1); i++)
-			writers[i]++;
-		if (last >= ULONG_MAX - 1)
-			break;
-		first = last + 1;
-	}
 }
 
 /* one run of a file that has so many pages on disk, or -1 for none */
 static long next_within(struct kunit *test, const struct xfs_agwb_share *share,
 			pgoff_t on_disk, pgoff_t first, pgoff_t *last)
 {
-	struct xfs_agwb_fixture *file = test->priv;
-	u64 scanned = 0;
-
-	return xfs_agwb_next_run(share, ULONG_MAX, on_disk, &file->folios,
-				 &file->hints, &first, last, &scanned) ?
-	       first : -1;
-}
-
-/* one run of at most so many folios, or -1 for none */
-static long next_of(struct kunit *test, const struct xfs_agwb_share *share,
-		    unsigned long most, pgoff_t first, pgoff_t *last)
-{
-	struct xfs_agwb_fixture *file = test->priv;
-	u64 scanned = 0;
-
-	return xfs_agwb_next_run(share, most, NR_PAGES, &file->folios,
-				 &file->hints, &first, last, &scanned) ?
+	return xfs_agwb_next_run(share, on_disk, test->priv, &first, last) ?
 	       first : -1;
 }
 
 static long next(struct kunit *test, const struct xfs_agwb_share *share,
 		 pgoff_t first, pgoff_t *last)
 {
-	return next_of(test, share, ULONG_MAX, first, last);
-}
-
-static void hint_names_an_ag(struct kunit *test)
-{
-	for (unsigned int agno = 0; agno < XFS_AGWB_HINT_AGS; agno++) {
-		u16 mapped = xfs_agwb_make_hint(agno, false);
-		u16 delayed = xfs_agwb_make_hint(agno, true);
-
-		KUNIT_ASSERT_NE(test, 0, mapped);
-		KUNIT_ASSERT_FALSE(test, mapped & XFS_AGWB_HINT_DELALLOC);
-		KUNIT_ASSERT_TRUE(test, delayed & XFS_AGWB_HINT_DELALLOC);
-		KUNIT_ASSERT_EQ(test, agno, xfs_agwb_hint_agno(mapped));
-		KUNIT_ASSERT_EQ(test, agno, xfs_agwb_hint_agno(delayed));
-		/* a stored one is the same */
-		KUNIT_ASSERT_EQ(test, delayed,
-				xfs_agwb_get_hint(xfs_agwb_set_hint(NULL, 1,
-								    delayed),
-						  1));
-	}
-}
-
-static void ags_share_slots_not_hints(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, xfs_agwb_slot(1), xfs_agwb_slot(65));
-	KUNIT_EXPECT_NE(test, xfs_agwb_make_hint(1, false),
-			xfs_agwb_make_hint(65, false));
-	/* the worker of the slot writes what has either */
-	KUNIT_EXPECT_TRUE(test,
-			  xfs_agwb_is_of_slots(xfs_agwb_make_hint(1, false),
-					       BIT_ULL(1)));
-	KUNIT_EXPECT_TRUE(test,
-			  xfs_agwb_is_of_slots(xfs_agwb_make_hint(65, true),
-					       BIT_ULL(1)));
-	KUNIT_EXPECT_FALSE(test,
-			   xfs_agwb_is_of_slots(xfs_agwb_make_hint(66, true),
-						BIT_ULL(1)));
-}
-
-static void hints_share_an_entry(struct kunit *test)
-{
-	void *entry = NULL;
-
-	for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++)
-		entry = xfs_agwb_set_hint(entry, i, 0x7fc0 + i);
-	for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++)
-		KUNIT_EXPECT_EQ(test, 0x7fc0 + i, xfs_agwb_get_hint(entry, i));
-
-	/* the index of the folio counts, not that within the entry */
-	KUNIT_EXPECT_EQ(test, 0x7fc1,
-			xfs_agwb_get_hint(entry, 1 + 100 *
-					  XFS_AGWB_HINTS_PER_ENTRY));
-
-	entry = xfs_agwb_set_hint(entry, 0, 0x55);
-	KUNIT_EXPECT_EQ(test, 0x55, xfs_agwb_get_hint(entry, 0));
-	KUNIT_EXPECT_EQ(test, 0x7fc1, xfs_agwb_get_hint(entry, 1));
-}
-
-static void entry_without_hints_is_none(struct kunit *test)
-{
-	void *entry = xfs_agwb_set_hint(NULL, 1, 0xff);
-
-	KUNIT_EXPECT_NOT_NULL(test, entry);
-	KUNIT_EXPECT_NULL(test, xfs_agwb_set_hint(entry, 1, 0));
-	KUNIT_EXPECT_NULL(test, xfs_agwb_set_hint(NULL, 0, 0));
-	KUNIT_EXPECT_EQ(test, 0, xfs_agwb_get_hint(NULL, 1));
-}
-
-static void entry_is_cut_from_an_index_on(struct kunit *test)
-{
-	void *entry = xfs_agwb_set_hint(NULL, 0, 0x41);
-
-	entry = xfs_agwb_set_hint(entry, 1, 0x42);
-	KUNIT_EXPECT_EQ(test, 0x41,
-			xfs_agwb_get_hint(xfs_agwb_cut_entry(entry, 1), 0));
-	KUNIT_EXPECT_EQ(test, 0,
-			xfs_agwb_get_hint(xfs_agwb_cut_entry(entry, 1), 1));
-	KUNIT_EXPECT_NULL(test, xfs_agwb_cut_entry(entry, 0));
-	KUNIT_EXPECT_NULL(test, xfs_agwb_cut_entry(NULL, 1));
-}
-
-static void hint_is_found(struct kunit *test)
-{
-	struct xfs_agwb_fixture *file = test->priv;
-	u64 slots = BIT_ULL(2) | BIT_ULL(3), scanned = 0;
-	pgoff_t index = 0;
-
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, &index,
-						    ULONG_MAX, slots, true,
-						    &scanned));
-	hint_only(test, 5, 1);
-	hint_only(test, 7, 2);
-	hint_only(test, 70000, 3);
-
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, &index,
-						   ULONG_MAX, slots, true,
-						   &scanned));
-	KUNIT_EXPECT_EQ(test, 7, index);
-	KUNIT_EXPECT_EQ(test, 2, scanned);
-	index = 8;
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, &index,
-						    69999, slots, true,
-						    &scanned));
-	KUNIT_EXPECT_EQ(test, 8, index);
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, &index,
-						   70000, slots, true,
-						   &scanned));
-	KUNIT_EXPECT_EQ(test, 70000, index);
-	/* and the other way round */
-	index = 0;
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, &index,
-						   ULONG_MAX, slots, false,
-						   &scanned));
-	KUNIT_EXPECT_EQ(test, 5, index);
-	index = 6;
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, &index,
-						    ULONG_MAX, slots, false,
-						    &scanned));
+	return next_within(test, share, NR_PAGES, first, last);
 }
 
 static void next_dirty_folio_begins_there_or_later(struct kunit *test)
 {
-	struct xfs_agwb_fixture *file = test->priv;
+	struct xarray *folios = test->priv;
 	pgoff_t index = 0;
 
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_next_dirty(&file->folios, &index));
+	KUNIT_EXPECT_FALSE(test, xfs_agwb_next_dirty(folios, &index));
 	dirty_large(test, 16, 4);
 	dirty(test, 40);
-	xa_store(&file->folios, 33, file, GFP_KERNEL);	/* clean */
+	xa_store(folios, 33, test, GFP_KERNEL);	/* clean */
 
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_next_dirty(&file->folios, &index));
+	KUNIT_EXPECT_TRUE(test, xfs_agwb_next_dirty(folios, &index));
 	KUNIT_EXPECT_EQ(test, 16, index);
 	/* within the large folio */
 	index = 17;
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_next_dirty(&file->folios, &index));
+	KUNIT_EXPECT_TRUE(test, xfs_agwb_next_dirty(folios, &index));
 	KUNIT_EXPECT_EQ(test, 40, index);
 	index = 41;
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_next_dirty(&file->folios, &index));
-}
-
-static void run_of_a_slot_has_no_other_hint(struct kunit *test)
-{
-	struct xfs_agwb_share ag1 = {
-		.kind = XFS_AGWB_SHARE_SLOT,
-		.number = 1,
-	};
-	pgoff_t last;
-
-	dirty(test, 3);
-	dirty_hinted(test, 10, 1);
-	dirty(test, 11);
-	dirty_hinted(test, 12, 1);
-	dirty(test, 13);
-	dirty_hinted(test, 14, 2);
-	dirty_hinted(test, 15, 1);
-
-	/* what has no hint goes along if it lies within or follows */
-	KUNIT_EXPECT_EQ(test, 10, next(test, &ag1, 0, &last));
-	KUNIT_EXPECT_EQ(test, 13, last);
-	KUNIT_EXPECT_EQ(test, 10, next_of(test, &ag1, 2, 0, &last));
-	KUNIT_EXPECT_EQ(test, 11, last);
-	KUNIT_EXPECT_EQ(test, 15, next(test, &ag1, 14, &last));
-	KUNIT_EXPECT_EQ(test, NR_PAGES - 1, last);
-	KUNIT_EXPECT_EQ(test, -1, next(test, &ag1, 16, &last));
-	ag1.number = 3;
-	KUNIT_EXPECT_EQ(test, -1, next(test, &ag1, 0, &last));
-}
-
-static void rest_is_what_nobody_else_has(struct kunit *test)
-{
-	struct xfs_agwb_share rest = {
-		.kind = XFS_AGWB_SHARE_REST,
-		.others = BIT_ULL(1) | BIT_ULL(2),
-	};
-	pgoff_t last;
-
-	dirty(test, 3);
-	dirty_hinted(test, 8, 0);
-	dirty_hinted(test, 10, 1);
-	dirty_hinted(test, 11, 2);
-	dirty_hinted(test, 12, 5);	/* a slot without a pass */
-	dirty(test, 13);
-
-	KUNIT_EXPECT_EQ(test, 3, next(test, &rest, 0, &last));
-	KUNIT_EXPECT_EQ(test, 9, last);
-	KUNIT_EXPECT_EQ(test, 3, next_of(test, &rest, 4, 0, &last));
-	KUNIT_EXPECT_EQ(test, 6, last);
-	KUNIT_EXPECT_EQ(test, 12, next(test, &rest, 10, &last));
-	KUNIT_EXPECT_EQ(test, NR_PAGES - 1, last);
-	KUNIT_EXPECT_EQ(test, -1, next(test, &rest, 14, &last));
-}
-
-static void rest_leaves_large_folios_of_others(struct kunit *test)
-{
-	struct xfs_agwb_share rest = {
-		.kind = XFS_AGWB_SHARE_REST,
-		.others = BIT_ULL(1),
-	};
-	pgoff_t last;
-
-	dirty_large(test, 16, 4);
-	hint_only(test, 16, 1);
-	KUNIT_EXPECT_EQ(test, -1, next(test, &rest, 0, &last));
-	dirty(test, 32);
-	KUNIT_EXPECT_EQ(test, 32, next(test, &rest, 0, &last));
+	KUNIT_EXPECT_FALSE(test, xfs_agwb_next_dirty(folios, &index));
 }
 
 static void stretches_go_round(struct kunit *test)
 {
 	struct xfs_agwb_share share = {
 		.kind = XFS_AGWB_SHARE_STRETCHES,
-		.number = 1,
-		.of = 3,
+		.modulus = 3,
+		.remainder = 1,
 	};
 	pgoff_t stretch = BIT(XFS_AGWB_STRETCH_SHIFT), last;
 
@@ -341,10 +96,10 @@ static void stretches_go_round(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stretch + 7, next(test, &share, 0, &last));
 	KUNIT_EXPECT_EQ(test, 2 * stretch - 1, last);
 	KUNIT_EXPECT_EQ(test, -1, next(test, &share, 2 * stretch, &last));
-	share.number = 0;
+	share.remainder = 0;
 	KUNIT_EXPECT_EQ(test, 4 * stretch - 1,
 			next(test, &share, stretch, &last));
-	share.number = 2;
+	share.remainder = 2;
 	KUNIT_EXPECT_EQ(test, -1, next(test, &share, 0, &last));
 }
 
@@ -352,28 +107,23 @@ static void stretches_go_round(struct kunit *test)
 static void only_who_writes_all_goes_beyond_the_size(struct kunit *test)
 {
 	const pgoff_t stretch = BIT(XFS_AGWB_STRETCH_SHIFT);
-	const struct xfs_agwb_share shares[] = {
-		{ .kind = XFS_AGWB_SHARE_STRETCHES, .number = 1, .of = 2 },
-		{ .kind = XFS_AGWB_SHARE_SLOT, .number = 1 },
-		{ .kind = XFS_AGWB_SHARE_REST, .others = BIT_ULL(2) },
+	const struct xfs_agwb_share every_second = {
+		.kind = XFS_AGWB_SHARE_STRETCHES,
+		.modulus = 2,
+		.remainder = 1,
 	};
 	const struct xfs_agwb_share all = { .kind = XFS_AGWB_SHARE_ALL };
 	pgoff_t last;
 
 	for (pgoff_t i = stretch + 10; i < stretch + 20; i++)
-		dirty_hinted(test, i, 1);
-	for (int i = 0; i < ARRAY_SIZE(shares); i++) {
-		const struct xfs_agwb_share *share = &shares[i];
-
-		KUNIT_EXPECT_EQ(test, -1,
-				next_within(test, share, 0, 0, &last));
-		KUNIT_EXPECT_EQ(test, -1, next_within(test, share, stretch + 10,
-						      0, &last));
-		KUNIT_EXPECT_EQ(test, stretch + 10,
-				next_within(test, share, stretch + 13, 0,
-					    &last));
-		KUNIT_EXPECT_EQ(test, stretch + 12, last);
-	}
+		dirty(test, i);
+	KUNIT_EXPECT_EQ(test, -1, next_within(test, &every_second, 0, 0, &last));
+	KUNIT_EXPECT_EQ(test, -1, next_within(test, &every_second, stretch + 10,
+					      0, &last));
+	KUNIT_EXPECT_EQ(test, stretch + 10,
+			next_within(test, &every_second, stretch + 13, 0,
+				    &last));
+	KUNIT_EXPECT_EQ(test, stretch + 12, last);
 	KUNIT_EXPECT_EQ(test, stretch + 10,
 			next_within(test, &all, 0, 0, &last));
 	KUNIT_EXPECT_EQ(test, ULONG_MAX, last);
@@ -390,56 +140,6 @@ static void all_is_one_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ULONG_MAX, last);
 }
 
-/* Every dirty folio has a writer, and one with a good hint has one only. */
-static void expect_all_are_written(struct kunit *test, const u8 *writers)
-{
-	struct xfs_agwb_fixture *file = test->priv;
-	pgoff_t index = 0;
-
-	for (; xfs_agwb_next_dirty(&file->folios, &index); index++)
-		KUNIT_EXPECT_GE_MSG(test, writers[index], 1,
-				    "nobody writes folio %lu", index);
-}
-
-static void nobody_is_forgotten_with_hints(struct kunit *test)
-{
-	u64 slots = BIT_ULL(0) | BIT_ULL(1) | BIT_ULL(3);
-	struct xfs_agwb_fixture *file = test->priv;
-	u8 *writers = kunit_kzalloc(test, NR_PAGES, GFP_KERNEL);
-	pgoff_t index = 0;
-
-	KUNIT_ASSERT_NOT_NULL(test, writers);
-	/* hinted to slots with and without a pass, stale, and not at all */
-	for (pgoff_t i = 0; i < NR_PAGES; i++) {
-		if (i * 2654435761UL % 7 < 3)
-			dirty(test, i);
-		if (i * 2654435761UL % 11 < 6)
-			hint_only(test, i, i * 40503 % 5);
-	}
-	for (unsigned int slot = 0; slot < XFS_AGWB_SLOTS; slot++) {
-		struct xfs_agwb_share share = {
-			.kind = slot ? XFS_AGWB_SHARE_SLOT :
-				       XFS_AGWB_SHARE_REST,
-			.number = slot,
-			.others = slots & ~BIT_ULL(0),
-		};
-
-		if (slots & BIT_ULL(slot))
-			deal(test, &share, writers);
-	}
-	expect_all_are_written(test, writers);
-
-	/* a hint of a slot with a pass leaves no doubt */
-	for (; xfs_agwb_next_dirty(&file->folios, &index); index++) {
-		void *entry = xa_load(&file->hints,
-				      index / XFS_AGWB_HINTS_PER_ENTRY);
-		u16 hint = xfs_agwb_get_hint(entry, index);
-
-		if (xfs_agwb_is_of_slots(hint, slots))
-			KUNIT_EXPECT_EQ(test, 1, writers[index]);
-	}
-}
-
 static void nobody_is_forgotten_by_stretches(struct kunit *test)
 {
 	u8 *writers = kunit_kzalloc(test, NR_PAGES, GFP_KERNEL);
@@ -450,11 +150,18 @@ static void nobody_is_forgotten_by_stretches(struct kunit *test)
 	for (unsigned int i = 0; i < 3; i++) {
 		struct xfs_agwb_share share = {
 			.kind = XFS_AGWB_SHARE_STRETCHES,
-			.number = i,
-			.of = 3,
+			.modulus = 3,
+			.remainder = i,
 		};
+		pgoff_t first = 0, last;
 
-		deal(test, &share, writers);
+		while (xfs_agwb_next_run(&share, NR_PAGES, test->priv, &first,
+					 &last)) {
+			KUNIT_ASSERT_LE(test, first, last);
+			KUNIT_ASSERT_LT(test, last, NR_PAGES);
+			for (; first <= last; first++)
+				writers[first]++;
+		}
 	}
 	KUNIT_EXPECT_NULL(test, memchr_inv(writers, 1, NR_PAGES));
 }
@@ -462,7 +169,7 @@ static void nobody_is_forgotten_by_stretches(struct kunit *test)
 static void budgets_add_up(struct kunit *test)
 {
 	for (long pages = 1; pages < 300; pages += 7) {
-		for (unsigned int nr = 1; nr <= XFS_AGWB_SLOTS; nr++) {
+		for (unsigned int nr = 1; nr <= 64; nr++) {
 			long sum = 0;
 
 			for (unsigned int i = 0; i < nr; i++)
@@ -475,20 +182,10 @@ static void budgets_add_up(struct kunit *test)
 }
 
 static struct kunit_case xfs_agwb_test_cases[] = {
-	KUNIT_CASE(hint_names_an_ag),
-	KUNIT_CASE(ags_share_slots_not_hints),
-	KUNIT_CASE(hints_share_an_entry),
-	KUNIT_CASE(entry_without_hints_is_none),
-	KUNIT_CASE(entry_is_cut_from_an_index_on),
-	KUNIT_CASE(hint_is_found),
 	KUNIT_CASE(next_dirty_folio_begins_there_or_later),
-	KUNIT_CASE(run_of_a_slot_has_no_other_hint),
-	KUNIT_CASE(rest_is_what_nobody_else_has),
-	KUNIT_CASE(rest_leaves_large_folios_of_others),
 	KUNIT_CASE(stretches_go_round),
 	KUNIT_CASE(only_who_writes_all_goes_beyond_the_size),
 	KUNIT_CASE(all_is_one_run),
-	KUNIT_CASE(nobody_is_forgotten_with_hints),
 	KUNIT_CASE(nobody_is_forgotten_by_stretches),
 	KUNIT_CASE(budgets_add_up),
 	{}

@@ -438,6 +438,17 @@ def test_set_knows_the_most_contexts(machine: Machine, possible: str, most: int)
     assert machine.nwritebacks().read_text() == str(most)
 
 
+def test_bounds_and_policies_are_those_of_the_kernel() -> None:
+    ours = (SOURCES / "setting.c").read_text()
+    headers = "".join(path.read_text() for path in (REPO / "kernel" / "include" / "linux").glob("*.h"))
+    for name in "CTX_PER_CPU", "MAX_WORKERS":
+        [bound] = re.findall(rf"#define {name} (\d+)\n", ours)
+        assert re.findall(rf"#define \w+_{name}\s+(\d+)\n", headers) == [bound]
+    affinity = "".join(path.read_text() for path in (REPO / "kernel" / "mm").glob("*affinity.c"))
+    policies = re.findall(r'\[\w*AFFINITY_\w+\]\s*= "(.+)"', affinity)
+    assert policies == re.findall(r'strcmp\(value, "(.+?)"\)', ours)
+
+
 def test_set_cannot_tell_the_possible_cpus(machine: Machine) -> None:
     machine.possible.unlink()
     assert machine.fails("set", "nullb0", "contexts=2") == (

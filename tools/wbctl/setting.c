@@ -24,7 +24,7 @@
 #define GIVE_POLICY "expected fs, ino, rotor or least-loaded, as in affinity=fs"
 #define BLANKS " \t\n"
 
-/* as in the kernel: include/linux/bdi-writeback-ctx.h, include/linux/bdi-wb-workers.h */
+/* the kernel's bounds */
 #define CTX_PER_CPU 4
 #define MAX_WORKERS 8
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from lab.docs import measurements, pages, pictures
 from lab.docs.measurements import MEASUREMENTS, MOST_BYTES
-from lab.result.provenance import TABLE
+from lab.result.provenance import META, TABLE
 from lab.util.paths import REPO
 
 PAGES = pages.pages()
@@ -25,6 +26,12 @@ def test_table_is_made_of_the_figures_beside_it(name: str) -> None:
 def test_every_measurement_says_what_it_was_made_with() -> None:
     folders = sorted(path.name for path in MEASUREMENTS.iterdir())
     assert measurements.names() == folders
+
+
+@pytest.mark.parametrize("name", measurements.names())
+def test_measurement_names_its_change_or_a_commit(name: str) -> None:
+    about = json.loads((MEASUREMENTS / name / META).read_text(encoding="utf-8"))
+    assert about["change"] or about["recorded_in"]
 
 
 def test_nothing_too_large_is_kept() -> None:

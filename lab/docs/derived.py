@@ -27,6 +27,10 @@ AG_JOBS = {
     "ag-32": "32 AGs",
     "ag-preallocated": "blocks are there, unwritten",
     "ag-aged": "free space in pieces of 16 KiB",
+    "ag-cost-sequential": "one job writes 1 GiB, 4 CPUs in virtual time",
+    "ag-cost-fsync": "4 jobs write 4k and fsync",
+    "ag-cost-mmap": "2 jobs store to mapped pages",
+    "ag-small": "4 jobs make 500 files of 64 KiB each",
 }
 DEVICES = {
     "brd": "RAM disk",

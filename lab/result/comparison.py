@@ -194,7 +194,8 @@ def _verdict(kind: Kind, published: float, measured: Gain | None) -> str:
     if measured is None:
         return "not measured"
     if kind == "extents":
-        return "no more than stock" if measured.ratio <= 1 else "more than stock"
+        # What is shown as 1.00 is no more.
+        return "no more than stock" if round(measured.ratio, 2) <= 1 else "more than stock"
     if measured.ratio < 1 - ASSUMED_NULL:
         return "a loss"
     if measured.ratio <= 1 + ASSUMED_NULL:

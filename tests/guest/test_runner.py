@@ -14,6 +14,7 @@ import subprocess
 import sys
 import termios
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -310,14 +311,15 @@ def test_shell_is_a_terminal(kernel: Kernel) -> None:
     seen = b""
 
     def until(text: bytes, again: bytes = b"") -> None:
-        """Read until ``text`` comes, and write ``again`` now and then while it does not."""
+        """Read until ``text`` comes, and write ``again`` now and then while it does not, which is told."""
         nonlocal seen
         end = time.monotonic() + PATIENCE_S
         while text not in seen:
             assert time.monotonic() < end, seen
             if select.select([ours], [], [], 5)[0]:
                 seen += os.read(ours, 4096)
-            else:
+            elif again:
+                warnings.warn(f"{again!r} was written again", stacklevel=2)
                 os.write(ours, again)
         seen = seen.partition(text)[2]
 

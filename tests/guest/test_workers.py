@@ -101,15 +101,19 @@ def test_workers_share_a_list_and_no_inode(debug_kernel: Kernel, fs: str) -> Non
             writers[event.ino] = event.pid
         elif event.name == "single_inode":
             writers.pop(event.ino, None)
+    assert len({event.ino for event in found if event.name == "single_inode_start"}) > 1
 
 
 def test_what_somebody_waits_for_is_exclusive(debug_kernel: Kernel) -> None:
     found = events(debug_kernel, hot(SYNC))
     syncs = passes(found, "sync")
     assert len(syncs) > 1
+    alone = 0
     for begin, end in syncs:
         pids = {event.pid for event in found[begin:end] if event.name.startswith("single_inode")}
         assert pids <= {found[begin].pid}, "a sibling writes an inode while a sync is under way"
+        alone += bool(pids)
+    assert alone, "no sync had anything to write"
 
 
 def test_periodic_writeback_is_for_one(debug_kernel: Kernel) -> None:
@@ -167,5 +171,5 @@ def test_surplus_workers_end(debug_kernel: Kernel) -> None:
         until test $(flushed) -gt $((300 << 10)); do sleep 0.1; done
     """
     background = passes(events(debug_kernel, hot(fewer)), "background")
-    assert background
+    assert len(background) > 1
     assert not overlaps(background), "a worker beyond the number goes on"

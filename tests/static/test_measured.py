@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from lab.docs import measurements, pages, pictures
+from lab.docs import derived, measurements, pages, pictures
 from lab.docs.measurements import MEASUREMENTS, MOST_BYTES
-from lab.result.provenance import TABLE
+from lab.experiment import scenario
+from lab.result.provenance import META, TABLE
 from lab.util.paths import REPO
 
 PAGES = pages.pages()
@@ -25,6 +27,33 @@ def test_table_is_made_of_the_figures_beside_it(name: str) -> None:
 def test_every_measurement_says_what_it_was_made_with() -> None:
     folders = sorted(path.name for path in MEASUREMENTS.iterdir())
     assert measurements.names() == folders
+
+
+@pytest.mark.parametrize("name", measurements.names())
+def test_measurement_names_its_change_or_a_commit(name: str) -> None:
+    about = json.loads((MEASUREMENTS / name / META).read_text(encoding="utf-8"))
+    assert about["change"] or about["recorded_in"]
+
+
+def test_the_headline_is_of_its_scenario_as_it_stands() -> None:
+    measured = scenario.Scenario.model_validate(measurements.meta("headline").scenario)
+    assert measured == scenario.load("headline")
+
+
+def test_every_published_number_is_compared_in_what_is_kept() -> None:
+    claimed = {
+        (name, row.id, row.claim, row.fs)
+        for name in scenario.names()
+        for row in scenario.load(name).published
+    }
+    # What was measured with two CPUs only is in a comparison of its own.
+    kept = {
+        (row.scenario, row.id, row.claim, row.fs)
+        for name in ("published", "published-two-cpus")
+        for row in derived.published_summary(name).comparisons
+    }
+    assert claimed
+    assert claimed == kept
 
 
 def test_nothing_too_large_is_kept() -> None:

@@ -95,8 +95,11 @@ def test_extents_are_those_of_the_worst_number_of_contexts() -> None:
     assert found.measured is not None
     assert (found.measured.ratio, found.measured.setting) == (1.2, "4 contexts")
     assert found.verdict == "more than stock"
-    fewer = _compared(_with_extents(_rates(100, (2, 100)), 50, 50), kind="extents")
-    assert fewer.verdict == "no more than stock"
+
+
+@pytest.mark.parametrize(("extents", "verdict"), [(50.2, "no more than stock"), (50.3, "more than stock")])
+def test_extents_that_are_shown_as_those_of_stock_are_no_more(extents: float, verdict: str) -> None:
+    assert _compared(_with_extents(_rates(100, (2, 100)), 50, extents), kind="extents").verdict == verdict
 
 
 def test_a_curve_has_one_context_as_its_base() -> None:

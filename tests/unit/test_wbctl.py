@@ -73,6 +73,7 @@ class Machine:
         self.sys = root / "sys"
         self.dev = root / "dev"
         self.debugfs = self.sys / "kernel" / "debug"
+        self.possible = self.sys / "devices" / "system" / "cpu" / "possible"
         self.config = root / "etc" / "wbctl.conf"
 
     def make(self) -> None:
@@ -94,6 +95,8 @@ class Machine:
         for folder in "class/bdi", "class/block", "dev/block", "block", "kernel/debug/bdi":
             (self.sys / folder).mkdir(parents=True)
         self.dev.mkdir()
+        self.possible.parent.mkdir(parents=True)
+        self.possible.write_text("0-1\n")
 
     def add_block(self, number: str, place: str) -> Path:
         folder = self.sys / "block" / place
@@ -417,16 +420,45 @@ WORKERS = "1 to 8, as in workers=4"
 @pytest.mark.parametrize(
     ("argument", "expected"),
     [
-        *((f"affinity={value}", POLICIES) for value in ("", "Fs", "fs ", "2")),
-        *((f"workers={value}", WORKERS) for value in ("", "0", "-1", "two")),
+        *((f"affinity={value}", POLICIES) for value in ("", "Fs", "fs ", "2", "inode", "least")),
+        *((f"workers={value}", WORKERS) for value in ("", "0", "-1", "two", "9")),
     ],
 )
 def test_set_refuses_what_a_setting_does_not_take(machine: Machine, argument: str, expected: str) -> None:
     assert machine.fails("set", "nullb0", argument) == f"'{argument}' is out of range: expected {expected}"
 
 
+@pytest.mark.parametrize(("possible", "most"), [("0", 4), ("0-1", 8), ("0-3,8", 20), ("0-1,4-5,7", 20)])
+def test_set_knows_the_most_contexts(machine: Machine, possible: str, most: int) -> None:
+    machine.possible.write_text(f"{possible}\n")
+    machine.run("set", "nullb0", f"contexts={most}")
+    for value in most + 1, 2**64:
+        sentence = machine.fails("set", "nullb0", f"contexts={value}")
+        assert sentence == f"'contexts={value}' is out of range: expected {NUMBER}"
+    assert machine.nwritebacks().read_text() == str(most)
+
+
+def test_bounds_and_policies_are_those_of_the_kernel() -> None:
+    ours = (SOURCES / "setting.c").read_text()
+    headers = "".join(path.read_text() for path in (REPO / "kernel" / "include" / "linux").glob("*.h"))
+    for name in "CTX_PER_CPU", "MAX_WORKERS":
+        [bound] = re.findall(rf"#define {name} (\d+)\n", ours)
+        assert re.findall(rf"#define \w+_{name}\s+(\d+)\n", headers) == [bound]
+    affinity = "".join(path.read_text() for path in (REPO / "kernel" / "mm").glob("*affinity.c"))
+    policies = re.findall(r'\[\w*AFFINITY_\w+\]\s*= "(.+)"', affinity)
+    assert policies == re.findall(r'strcmp\(value, "(.+?)"\)', ours)
+
+
+def test_set_cannot_tell_the_possible_cpus(machine: Machine) -> None:
+    machine.possible.unlink()
+    assert machine.fails("set", "nullb0", "contexts=2") == (
+        "cannot read /sys/devices/system/cpu/possible: mount sysfs"
+    )
+
+
 def refuse(machine: Machine, number: str) -> None:
     """The kernel refuses an adjustment of 5000 as it refuses too many contexts."""
+    machine.possible.write_text("0-1999\n")
     machine.nwritebacks(number).unlink()
     machine.nwritebacks(number).symlink_to("/proc/self/oom_score_adj")
 
@@ -438,12 +470,14 @@ def test_set_says_what_the_kernel_accepts(machine: Machine) -> None:
     )
 
 
-def test_set_without_a_block_device_takes_1_only(machine: Machine) -> None:
+@pytest.mark.parametrize(("key", "value"), [("contexts", "2"), ("contexts", "auto"), ("workers", "2")])
+def test_set_without_a_block_device_takes_1_only(machine: Machine, key: str, value: str) -> None:
     machine.add_bdi("0:52")
-    refuse(machine, "0:52")
-    assert machine.fails("set", "0:52", "contexts=5000") == (
-        "'contexts=5000' is out of range: expected contexts=1, as 0:52 is no block device"
+    assert machine.fails("set", "0:52", f"{key}={value}") == (
+        f"'{key}={value}' is out of range: expected {key}=1, as 0:52 is no block device"
     )
+    machine.run("set", "0:52", "contexts=1")
+    assert machine.nwritebacks("0:52").read_text() == "1"
 
 
 def test_set_without_the_right(machine: Machine) -> None:
@@ -537,18 +571,42 @@ def test_every_example_of_the_file_can_be_applied(pinned: Machine) -> None:
     [
         ("ID/wwn-0x1 contexts=0", f"'contexts=0' is out of range: expected {NUMBER}"),
         ("ID/wwn-0x1 workers=2 affinity=", f"'affinity=' is out of range: expected {POLICIES}"),
+        ("ID/wwn-0x1 affinity=ino contexts=9", f"'contexts=9' is out of range: expected {NUMBER}"),
+        ("ID/wwn-0x1 contexts=4 affinity=random", f"'affinity=random' is out of range: expected {POLICIES}"),
+        ("ID/wwn-0x1 contexts=4 workers=9", f"'workers=9' is out of range: expected {WORKERS}"),
         (
-            "ID/wwn-0x1 4",
+            "ID/wwn-0x1 contexts=4 workers=2 4",
             "'4' is not a setting: expected contexts=N, affinity=POLICY or workers=N",
+        ),
+        (
+            "ID/wwn-0x1 contexts=4 worker=2",
+            "'worker=2' is not a setting: expected contexts=N, affinity=POLICY or workers=N",
         ),
         ("/ contexts=2", "'/' is no block device: name one that is in /dev/disk/by-id"),
     ],
 )
-def test_apply_names_the_line_that_is_wrong(pinned: Machine, line: str, sentence: str) -> None:
+def test_a_line_with_a_mistake_sets_nothing(pinned: Machine, line: str, sentence: str) -> None:
     pin(pinned, "", line)
+    assert pinned.fails("apply", "nullb0") == f"/etc/wbctl.conf line 2: {sentence}"
+    assert settings(pinned) == ["2", "[fs]", "1"]
+
+
+def test_lines_above_a_mistake_stay_set(pinned: Machine) -> None:
+    pin(pinned, "ID/wwn-0x1 contexts=4", "ID/wwn-0x1 workers=2 affinity=random")
     done = subprocess.run(pinned.command("apply", "nullb0"), capture_output=True, text=True, check=False)
-    said = done.stderr.replace(str(pinned.root), "")
-    assert (done.returncode, said) == (1, f"wbctl: /etc/wbctl.conf line 2: {sentence}\n")
+    assert (done.returncode, done.stdout.replace(str(pinned.root), "")) == (
+        1,
+        "/etc/wbctl.conf line 1: contexts=4\n",
+    )
+    assert settings(pinned) == ["4", "[fs]", "1"]
+
+
+def test_of_a_setting_that_is_given_twice_the_last_holds(pinned: Machine) -> None:
+    pin(pinned, "ID/wwn-0x1 contexts=4 workers=2 contexts=3")
+    assert pinned.run("apply", "nullb0").replace(str(pinned.root), "") == (
+        "/etc/wbctl.conf line 1: contexts=3\n/etc/wbctl.conf line 1: workers=2\n"
+    )
+    assert settings(pinned) == ["3", "[fs]", "2"]
 
 
 def test_apply_says_what_the_kernel_accepts(pinned: Machine) -> None:

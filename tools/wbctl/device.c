@@ -48,6 +48,20 @@ bool read_nwritebacks(const char *bdi, unsigned long *nr, bool *finds_number)
 	return true;
 }
 
+/* The list of their numbers is such as "0-3,8". */
+unsigned long count_possible_cpus(void)
+{
+	char text[256], *rest = text, *range;
+	unsigned long first, last, nr = 0;
+
+	if (!read_attr(text, sizeof(text), "devices/system", "cpu", "possible"))
+		errx(1, "cannot read " SYSFS_ROOT "/devices/system/cpu/possible: mount sysfs");
+
+	while ((range = strsep(&rest, ",")))
+		nr += sscanf(range, "%lu-%lu", &first, &last) == 2 ? last - first + 1 : 1;
+	return nr;
+}
+
 bool is_dev_number(const char *s)
 {
 	int end = 0, nr = sscanf(s, "%*[0-9]:%*[0-9]%n", &end);

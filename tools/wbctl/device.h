@@ -17,6 +17,7 @@
 #define NO_CONTEXTS "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
 
 bool read_nwritebacks(const char *bdi, unsigned long *nr, bool *finds_number);
+unsigned long count_possible_cpus(void);
 bool is_dev_number(const char *s);
 bool look_up(const char *arg, char *bdi, bool *is_path);
 void find_bdi(const char *arg, char *bdi);

@@ -24,22 +24,44 @@
 #define GIVE_POLICY "expected fs, ino or another that wb_affinity shows, as in affinity=fs"
 #define BLANKS " \t\n"
 
+/* the kernel's bounds */
+#define CTX_PER_CPU 4
+#define MAX_WORKERS 8
+
 /* in front of what is said about a setting: where in the file it stands */
 static char origin[sizeof(CONFIG) + 32];
 
-static bool is_positive(const char *value)
+/* Of a BDI without a block device: it has one context, with one worker. */
+static bool is_no_block_device(const char *bdi)
 {
-	return !value[strspn(value, "0123456789")] && value[strspn(value, "0")];
+	return !strncmp(bdi, "0:", 2);
 }
 
-static bool is_number_of_contexts(const char *value)
+static bool is_in_range(const char *value, unsigned long most)
 {
-	return !strcmp(value, AUTO) || is_positive(value);
+	unsigned long nr = strtoul(value, NULL, 10);
+
+	return !value[strspn(value, "0123456789")] && nr && nr <= most;
 }
 
-static bool is_name(const char *value)
+static bool is_number_of_contexts(const char *value, const char *bdi)
 {
-	return *value && !value[strspn(value, "abcdefghijklmnopqrstuvwxyz-")];
+	if (is_no_block_device(bdi))
+		return is_in_range(value, 1);
+
+	return !strcmp(value, AUTO) || is_in_range(value, CTX_PER_CPU * count_possible_cpus());
+}
+
+static bool is_policy(const char *value, const char *bdi)
+{
+	(void)bdi;
+	return !strcmp(value, "fs") || !strcmp(value, "ino") || !strcmp(value, "rotor") ||
+	       !strcmp(value, "least-loaded");
+}
+
+static bool is_number_of_workers(const char *value, const char *bdi)
+{
+	return is_in_range(value, is_no_block_device(bdi) ? 1 : MAX_WORKERS);
 }
 
 static const struct setting {
@@ -47,22 +69,32 @@ static const struct setting {
 	const char *attr;	/* in sysfs */
 	const char *hint;
 	const char *bdi_hint;	/* of a BDI that is no block device, if another */
-	bool (*is_valid)(const char *value);
+	/* the same answer as the kernel's */
+	bool (*is_valid)(const char *value, const char *bdi);
 } settings[] = {
 	{ "contexts=", "nwritebacks", GIVE_NUMBER, "expected contexts=1", is_number_of_contexts },
-	{ "affinity=", "wb_affinity", GIVE_POLICY, NULL, is_name },
-	{ "workers=", "wb_workers", GIVE_WORKERS, NULL, is_positive },
+	{ "affinity=", "wb_affinity", GIVE_POLICY, NULL, is_policy },
+	{ "workers=", "wb_workers", GIVE_WORKERS, "expected workers=1", is_number_of_workers },
 };
 
-static const struct setting *find_setting(const char *arg)
-{
-	const struct setting *end = settings + sizeof(settings) / sizeof(*settings);
+#define NR_SETTINGS (sizeof(settings) / sizeof(*settings))
 
-	for (const struct setting *s = settings; s < end; s++) {
+static void refuse(const char *bdi, const struct setting *setting, const char *arg)
+{
+	if (setting->bdi_hint && is_no_block_device(bdi))
+		errx(1, "%s'%s' is out of range: %s, as %s is no block device", origin, arg,
+		     setting->bdi_hint, bdi);
+	errx(1, "%s'%s' is out of range: %s", origin, arg, setting->hint);
+}
+
+/* Finds what an argument sets. Does not return if the BDI does not take its value. */
+static const struct setting *find_setting(const char *bdi, const char *arg)
+{
+	for (const struct setting *s = settings; s < settings + NR_SETTINGS; s++) {
 		if (strncmp(arg, s->key, strlen(s->key)))
 			continue;
-		if (!s->is_valid(arg + strlen(s->key)))
-			errx(1, "%s'%s' is out of range: %s", origin, arg, s->hint);
+		if (!s->is_valid(arg + strlen(s->key), bdi))
+			refuse(bdi, s, arg);
 		return s;
 	}
 	errx(1, "%s'%s' is not a setting: expected contexts=N, affinity=POLICY or workers=N",
@@ -81,11 +113,8 @@ static void write_setting(const char *bdi, const struct setting *setting, const 
 		close(fd);
 		return;
 	}
-	if (errno == EINVAL && setting->bdi_hint && !strncmp(bdi, "0:", 2))
-		errx(1, "%s'%s' is out of range: %s, as %s is no block device", origin, arg,
-		     setting->bdi_hint, bdi);
 	if (errno == EINVAL)
-		errx(1, "%s'%s' is out of range: %s", origin, arg, setting->hint);
+		refuse(bdi, setting, arg);
 	if (errno == EACCES || errno == EPERM)
 		errx(1, "cannot write %s (%s): run wbctl as root", path, strerror(errno));
 	errx(1, "cannot write %s (%s): attach the device, and mount sysfs writable", path,
@@ -95,14 +124,12 @@ static void write_setting(const char *bdi, const struct setting *setting, const 
 /* Takes the arguments after 'set'. Does not return on an error. */
 void set(char **args)
 {
-	const struct setting *setting;
 	char bdi[BDI_LEN];
 
 	if (!args[0] || !args[1] || args[2])
 		errx(1, "'set' takes a device and a setting, as in 'wbctl set sda contexts=2'");
-	setting = find_setting(args[1]);
 	find_bdi(args[0], bdi);
-	write_setting(bdi, setting, args[1]);
+	write_setting(bdi, find_setting(bdi, args[1]), args[1]);
 }
 
 /* Tells whether a line is about the device; one that is not attached is not. */
@@ -119,16 +146,22 @@ static bool is_about(const char *name, const char *bdi)
 	return !strcmp(named, bdi);
 }
 
+/* Looks at the whole line first: one with a mistake in it sets nothing. */
 static void apply_line(char *line, const char *bdi)
 {
-	const char *name = strtok(line, BLANKS), *arg;
+	const char *name = strtok(line, BLANKS), *arg, *given[NR_SETTINGS] = { NULL };
 
 	if (!name || *name == '#' || !is_about(name, bdi))
 		return;
 
-	while ((arg = strtok(NULL, BLANKS)) && *arg != '#') {
-		write_setting(bdi, find_setting(arg), arg);
-		printf("%s%s\n", origin, arg);
+	while ((arg = strtok(NULL, BLANKS)) && *arg != '#')
+		given[find_setting(bdi, arg) - settings] = arg;
+
+	for (size_t i = 0; i < NR_SETTINGS; i++) {
+		if (!given[i])
+			continue;
+		write_setting(bdi, &settings[i], given[i]);
+		printf("%s%s\n", origin, given[i]);
 	}
 }
 

@@ -37,7 +37,7 @@ DPI = 120
 REASONS = (
     ("submission", ("labblk_queue_rq",)),
     ("tag", ("blk_mq_get_tag",)),
-    ("metadata read", ("xfs_buf_iowait", "__wait_on_buffer", "bh_read", "f2fs_get_node_folio")),
+    ("metadata read", ("xfs_buf_iowait", "__wait_on_buffer", "f2fs_get_node_folio")),
     ("log", ("xlog_grant_head_wait", "xlog_grant_head_check", "xlog_state_get_iclog_space", "xfs_log_force")),
     ("journal", ("jbd2__journal_start", "jbd2_journal_get_write_access")),
     ("AGF", ("xfs_read_agf",)),

@@ -315,11 +315,12 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
         re.findall(r"^(before|during|after|contexts|nr_dying_descendants) (\d+)$", output, re.MULTILINE)
     )
     assert int(counted["during"]) > int(counted["before"])
-    # F2FS has an inode for its node blocks, which is dirty most of the time: the group that it is attached to
-    # when the last one dies keeps a writeback, and that writeback's throttle, until the next one dies.
+    # F2FS has an inode for its node blocks and one for other metadata, dirty most of the time: the group that
+    # they are attached to when the last one dies keeps their writebacks, in two contexts if need be, and the
+    # throttle of these, until the next one dies.
     kept = 1 if fs == "f2fs" else 0
     assert int(counted["nr_dying_descendants"]) <= kept
-    assert int(counted["after"]) <= int(counted["contexts"]) + 2 * kept, "one root writeback per context"
+    assert int(counted["after"]) <= int(counted["contexts"]) + 3 * kept, "one root writeback per context"
 
 
 def test_memory_of_a_cgroup_is_freed_with_it(debug_kernel: Kernel) -> None:

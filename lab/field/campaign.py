@@ -28,6 +28,8 @@ AUTO = "auto"
 ROUNDS_JUDGED = 3
 #: Less than this is what a filesystem writes of its own accord.
 QUIET_MIB_S = 1.0
+#: A run of fewer seconds has no steady state to measure: some are left out at its beginning.
+LEAST_S = 10.0
 # How long the device is looked at before anything runs.
 LOOK_S = 2.0
 # Settings of a device's contexts that stay as they are, and are recorded.
@@ -107,9 +109,14 @@ class Campaign:
         """Check that a run can be made.
 
         Raises:
-            LabError: there is too little room, or a setting may not be written.
+            LabError: there is too little room or time, or a setting may not be written.
         """
         place, job = self.place, self.job
+        if self.most_s < LEAST_S:
+            raise LabError(
+                f"a budget of {self.options.budget_s / 60:g} minutes leaves {self.most_s:.1f} s to each run: "
+                f"expected at least {LEAST_S:g} s; raise --budget, or try less by --contexts"
+            )
         if job.files_mib > place.usable_mib:
             raise LabError(
                 f"{place.folder} has {place.free_mib:.0f} MiB free, and the files of job {job.name} take "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -53,13 +54,14 @@ def measure(
     _sync(files)
     time.sleep(SETTLE_S)
     begin = time.monotonic()
-    run_fio = functools.partial(_run_fio, place, files, system=system, most_s=most_s)
-    run_fio(fiojob.layout_only(job.text), job=work / "layout").close()
+    run_fio = functools.partial(_run_fio, place, files, system=system)
+    # Files that are not whole are not those that the job is about.
+    run_fio(fiojob.layout_only(job.text), job=work / "layout", most_s=math.inf).close()
     _sync(files)
     layout_s = time.monotonic() - begin
     before = _extents(files)
 
-    sampler = run_fio(job.text, job=work / NAME)
+    sampler = run_fio(job.text, job=work / NAME, most_s=most_s)
     fio_s = sampler.samples[-1]["t"]
     contexts = load.contexts_in_use(place.bdi)
     begin = time.monotonic()

@@ -81,7 +81,14 @@ class Work:
                 said.append(f"{path} is {value} again")
         if failed:
             raise LabError(f"not all settings could be put back, do it by hand: {'; '.join(failed)}")
-        shutil.rmtree(self.folder)
+        # The note goes last: what is left until then is still known to be ours.
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != NOTE:
+                path.unlink()
+        (self.folder / NOTE).unlink()
+        self.folder.rmdir()
         return said
 
     def is_left(self) -> bool:

@@ -14,7 +14,8 @@ FIXTURE = Path(__file__).parent / "unit" / "fixtures" / "fio-group.json"
 SERIAL = "S3R1AL"
 JOB = "[global]\nrw=randwrite\nsize=1m\n[writer]\nnumjobs=${CPUS}\n"
 MIB_S = 100
-# Writes MIB_S for each context, as the counters of the device say; a file "slow" beside it makes it last.
+# Writes MIB_S for each context, as the counters of the device say. It lasts where there is a file "slow", and
+# does not end when it is asked to where there is one "stubborn".
 FIO = """#!/usr/bin/python3 -I
 import os, signal, sys, time
 from pathlib import Path
@@ -42,6 +43,8 @@ def end(*_):
 
 
 signal.signal(signal.SIGINT, end)
+if (root / "stubborn").exists():
+    signal.signal(signal.SIGTERM, lambda *_: (root / "asked").write_text(""))
 knob = root / "sys" / "class" / "bdi" / "259:0" / "nwritebacks"
 contexts = knob.read_text() if knob.exists() else "1"
 number = int(contexts) if contexts.isdigit() else 3

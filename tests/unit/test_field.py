@@ -224,8 +224,6 @@ def test_a_signal_puts_everything_back(server: Server, number: signal.Signals) -
     changed = server.settings()
     assert (changed["nwritebacks"], changed["dirty_bytes"]) == ("2", str(64 << 20))
     process.send_signal(number)
-    # An impatient one does not cut it short.
-    process.send_signal(number)
     said, complaint = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + number
     assert "interrupted" in complaint and "Traceback" not in complaint
@@ -235,6 +233,21 @@ def test_a_signal_puts_everything_back(server: Server, number: signal.Signals) -
     assert is_gone(int((server.root / "fio.pid").read_text()))
     record: Any = server.records()["job-parallel.json"]
     assert len(record["runs"]) == 1
+
+
+def test_a_second_signal_does_not_cut_it_short(server: Server) -> None:
+    write(server.root / "stubborn", "")
+    process = started(server, "run", str(server.data), "--contexts", "2")
+    process.send_signal(signal.SIGINT)
+    end = time.monotonic() + PATIENCE_S
+    while not (server.root / "asked").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + signal.SIGINT
+    assert is_gone(int((server.root / "fio.pid").read_text()))
+    assert server.settings()["nwritebacks"] == "auto"
+    assert [path.name for path in server.data.iterdir()] == ["own"]
 
 
 def test_a_limit_that_is_a_share_of_memory_is_put_back_as_one(server: Server) -> None:

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -43,6 +44,7 @@ WRITE_STREAM = 3 << 30 | 16 << 16 | ord("f") << 8 | 135
 SET_STREAM = 1 << 2
 MARK_S = 0.0001
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+VM = Path("/proc/sys/vm")
 
 
 class Run(TypedDict):
@@ -119,7 +121,7 @@ class Sampler:
         A RAM disk keeps none (its ``iostats`` is 0): then what was submitted to all devices counts.
         """
         self.proc = proc
-        counted = all((device / "queue" / "iostats").read_text().strip() == "1" for device in devices)
+        counted = all(keeps_statistics(device) for device in devices)
         stat_files = [device / "stat" for device in devices] if counted else []
         self.start = time.monotonic()
         self.samples: list[dict[str, Any]] = []
@@ -213,6 +215,12 @@ class Marks:
     def _mark(self) -> None:
         signal.sigtimedwait((), MARK_S)
         self._left -= 1
+
+
+def keeps_statistics(device: Path) -> bool:
+    """Say whether a device counts, by its folder in sysfs; a partition does if its disk does."""
+    disk = device.parent if (device / "partition").exists() else device
+    return (disk / "queue" / "iostats").read_text().strip() == "1"
 
 
 def read(fd: int) -> str:
@@ -324,11 +332,15 @@ def regular_files(mount: Path) -> list[Path]:
     return sorted(sorted(found, key=lambda path: -path.stat().st_size)[:MAX_FILES])
 
 
-def set_dirty_limit(limit_mib: int) -> dict[str, int]:
+def set_dirty_limit(limit_mib: int, vm: Path = VM) -> dict[str, int]:
     """Set ``vm.dirty_bytes``, and ``vm.dirty_background_bytes`` to half; return all dirty settings."""
-    vm = Path("/proc/sys/vm")
     (vm / "dirty_bytes").write_text(str(limit_mib * MIB))
     (vm / "dirty_background_bytes").write_text(str(limit_mib * MIB // 2))
+    return dirty_settings(vm)
+
+
+def dirty_settings(vm: Path = VM) -> dict[str, int]:
+    """Return all settings of ``vm.dirty_*``."""
     return {path.name: int(path.read_text()) for path in sorted(vm.glob("dirty*"))}
 
 
@@ -341,11 +353,18 @@ def count_extents(filefrag: str, mount: Path) -> dict[str, int]:
     return {str(Path(name).relative_to(mount)): count for name, count in parse_filefrag(done.stdout).items()}
 
 
-def fio(plan: Plan, job: Path, output: Path, mount: Path, env: dict[str, str]) -> subprocess.Popen[str]:
-    """Start fio on ``job`` with ``mount`` as its working directory."""
-    command = [plan["fio"], "--output-format=json+", f"--output={output}", str(job)]
+def fio(
+    program: list[str], job: Path, output: Path, mount: Path, env: dict[str, str]
+) -> subprocess.Popen[str]:
+    """Start fio on ``job`` with ``mount`` as its working directory, as the leader of a process group."""
     return subprocess.Popen(
-        command, cwd=mount, env=os.environ | env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*program, "--output-format=json+", f"--output={output}", str(job)],
+        cwd=mount,
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -385,7 +404,7 @@ def lay_out(plan: Plan, mounts: list[Path], results: Path) -> None:
         place(plan["placement"], paths, Path(os.environ["PWB_DEV"]))
     if plan["layout_job"]:
         output = results / "layout.json"
-        done = fio(plan, results / plan["layout_job"], output, mount, plan["runs"][0]["env"])
+        done = fio([plan["fio"]], results / plan["layout_job"], output, mount, plan["runs"][0]["env"])
         words = done.communicate()[0]
         if done.returncode:
             fail_with_fio(words, output, "laying out its files")
@@ -457,6 +476,40 @@ def wait(process: subprocess.Popen[str], seconds: float) -> bool:
     return process.poll() is not None
 
 
+def watch(
+    process: subprocess.Popen[str], sampler: Sampler, sample_s: float, enough: Callable[[], bool]
+) -> str | None:
+    """Sample until fio has ended, and ask it to end once there is enough.
+
+    Args:
+        process: fio, just started.
+        sampler: has had its first sample; the last one is that of when fio had ended.
+        sample_s: seconds between samples.
+        enough: says, after each sample, whether fio has done what the run is about.
+
+    Returns:
+        None, or fio's words where it failed.
+    """
+    words: list[str] = []
+    reader = threading.Thread(target=lambda: words.append(process.stdout.read() if process.stdout else ""))
+    reader.start()
+    marks = Marks()
+    stopped = False
+    while not wait(process, sample_s):
+        sampler.sample()
+        if sampler.written_mib() > 0:
+            marks.begin()
+        if not stopped and enough():
+            marks.end()
+            process.send_signal(signal.SIGINT)
+            stopped = True
+    marks.end()
+    sampler.sample()
+    reader.join()
+    failed = process.returncode and not (stopped and process.returncode == FIO_STOPPED)
+    return "".join(words) if failed else None
+
+
 def is_enough(run: Run, sampler: Sampler) -> bool:
     """Say whether the jobs have done what the run is about."""
     if run["stop_mib"] is not None and sampler.written_mib() > run["stop_mib"]:
@@ -487,26 +540,11 @@ def measure(plan: Plan, run: Run, results: Path, disks: list[Disk]) -> dict[str,
     output = results / f"{run['name']}.fio.json"
     sampler = Sampler([disk.sysfs for disk in disks])
     sampler.sample()
-    process = fio(plan, results / run["job"], output, mount, run["env"])
-    words: list[str] = []
-    reader = threading.Thread(target=lambda: words.append(process.stdout.read() if process.stdout else ""))
-    reader.start()
-    marks = Marks()
-    stopped = False
-    while not wait(process, plan["sample_s"]):
-        sampler.sample()
-        if sampler.written_mib() > 0:
-            marks.begin()
-        if not stopped and is_enough(run, sampler):
-            marks.end()
-            process.send_signal(signal.SIGINT)
-            stopped = True
-    marks.end()
-    sampler.sample()
-    reader.join()
+    process = fio([plan["fio"]], results / run["job"], output, mount, run["env"])
+    failure = watch(process, sampler, plan["sample_s"], lambda: is_enough(run, sampler))
     fio_s = sampler.samples[-1]["t"]
-    if process.returncode and not (stopped and process.returncode == FIO_STOPPED):
-        fail_with_fio("".join(words), output, f"run {run['name']}")
+    if failure is not None:
+        fail_with_fio(failure, output, f"run {run['name']}")
     contexts = contexts_in_use(disks[0].bdi)
     begin = time.monotonic()
     os.sync()

@@ -33,3 +33,40 @@ def deb(names: tuple[str, ...], output: Path, tree: Path | None, series: str | N
             package = kernel.make(name, source_of(tree, series), output)
             lintian.check(package, kernel.ACCEPTED)
         click.echo(package)
+
+
+@cli.command()
+@click.option(
+    "--job",
+    "jobs",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.fio",
+    help="fio job file of your own (again for more)  [default: random overwrites by a job on each CPU]",
+)
+@click.option(
+    "--packages",
+    default="packages",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where pwb deb has put packages; all .deb files there go along",
+)
+@click.option(
+    "--output",
+    default="pwb-field.tar.gz",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.tar.gz",
+    help="The archive",
+)
+def field(jobs: tuple[Path, ...], packages: Path, output: Path) -> None:
+    """Make an archive that measures a job on a server of yours, stock against parallel.
+
+    It needs no network there; its README.md says what to do. Read what comes back by pwb report.
+    """
+    from lab.package import field as archive
+
+    found = sorted(packages.glob("*.deb"))
+    click.echo(archive.make(output, jobs, found))
+    click.echo(f"packages in it: {', '.join(path.name for path in found) or 'none, pwb deb makes them'}")

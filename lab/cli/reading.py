@@ -26,26 +26,24 @@ def throttle(folder: Path) -> None:
 
 
 @cli.command("report")
-@click.argument(
-    "folders",
-    nargs=-1,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="[RESULT]...",
-)
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[RESULT]...")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.html",
     help="Write one page of all these results, and nothing else",
 )
-def make_report(*, folders: tuple[Path, ...], output: Path | None) -> None:
+def make_report(*, paths: tuple[Path, ...], output: Path | None) -> None:
     """Make table, plots and index.html of results again, of interrupted ones too.
 
-    RESULT is a folder below results/; results/latest unless given.
+    RESULT is a folder below results/, or what the archive of pwb field has brought back from a server, of
+    which results are made there; results/latest unless given.
     """
-    from lab.result import page, results
+    from lab.result import field, page, results
 
-    chosen = [folder.resolve() for folder in folders or (results.RESULTS / "latest",)]
+    chosen = [
+        folder for path in paths or (results.RESULTS / "latest",) for folder in field.result_folders(path)
+    ]
     for folder in chosen:
         cells_of(folder)
     try:
@@ -64,13 +62,20 @@ def make_report(*, folders: tuple[Path, ...], output: Path | None) -> None:
 
 
 @cli.command("diff")
-@click.argument("before", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="A")
-@click.argument("after", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="B")
+@click.argument("before", type=click.Path(exists=True, path_type=Path), metavar="A")
+@click.argument("after", type=click.Path(exists=True, path_type=Path), metavar="B")
 def show_diff(*, before: Path, after: Path) -> None:
-    """Show results A and B side by side, and which settings differ by more than their spread."""
-    from lab.result import diff
+    """Show results A and B side by side, and which settings differ by more than their spread.
 
-    click.echo(diff.markdown(cells_of(before), cells_of(after)), nl=False)
+    Each is a folder below results/, or what the archive of pwb field has brought back from a server.
+    """
+    from lab.result import diff, field
+
+    cells = [
+        [cell for folder in field.result_folders(path) for cell in cells_of(folder)]
+        for path in (before, after)
+    ]
+    click.echo(diff.markdown(*cells), nl=False)
 
 
 @cli.command()

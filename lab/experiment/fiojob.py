@@ -79,7 +79,7 @@ def check_room(name: str, text: str, folder: Path, device_mib: int) -> None:
     Raises:
         LabError: they do not, or leave less than a tenth for the filesystem.
     """
-    needed = _files_mib(inlined(name, text, folder))
+    needed = sum(file_sizes(inlined(name, text, folder)).values())
     if needed > ROOM * device_mib:
         most = f"{ROOM * device_mib:.0f} MiB"
         raise LabError(
@@ -138,8 +138,11 @@ def layout_only(text: str) -> str:
     return "[global]\ncreate_only=1\n" + text
 
 
-def _files_mib(text: str) -> float:
-    """Add up the sizes of the files that a job makes, by its sections as fio reads them."""
+def file_sizes(text: str) -> dict[str, float]:
+    """Return the MiB of the files that a job makes, by its sections as fio reads them.
+
+    Several files of one section, and its ``numjobs``, count together; 0 where it gives no number of bytes.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "job.fio"
         copy.write_text(text, encoding="utf-8")
@@ -163,7 +166,7 @@ def _files_mib(text: str) -> float:
         shared = options.get("filename")
         file = f"{options.get('directory', '')}/{shared or number}"
         sizes[file] = max(sizes.get(file, 0.0), size * (1 if shared else int(options.get("numjobs", "1"))))
-    return sum(sizes.values())
+    return sizes
 
 
 def _mib(text: str) -> float:

@@ -84,7 +84,7 @@ def _part(folder: Path) -> dict[str, Any]:
 
 
 def _said(group: Group, one: Verdict) -> dict[str, Any]:
-    cpus = f", {group.cpus} CPUs" if group.machine == "smp" else ""
+    cpus = report.Rig(group.device, group.machine, group.cpus).cpus_said
     return {
         "kind": one.kind,
         "where": f"{group.fs} on {group.device}{cpus}, dirty limit {group.dirty_limit_mib} MiB",
@@ -128,6 +128,8 @@ def _facts(meta: dict[str, Any]) -> list[tuple[str, str]]:
     facts = [(f"{name} kernel", f"{one['version']}, {one['identity']}") for name, one in kernels.items()]
     if guest:
         facts.append(("guest", f"{guest['machine']}, {guest['cpus']} CPUs, {guest['mem_mib']} MiB"))
+    if meta.get("server"):
+        facts.append(("server", meta["server"]))
     if host:
         facts.append(("host", f"{host['cpus']} CPUs, {host['machine']}, Linux {host['kernel']}"))
     facts += [(name, str(meta[key])) for name, key in (("fio", "fio"), ("commit", "commit")) if meta.get(key)]

@@ -109,7 +109,7 @@ def _mark(cell: Cell) -> str:
 
 @dataclass(frozen=True)
 class Rig:
-    """What a table or a plot is about: a device and the guest's machine."""
+    """What a table or a plot is about: a device and the machine."""
 
     device: str
     machine: str
@@ -128,12 +128,12 @@ class Rig:
     @property
     def cpus_said(self) -> str:
         """Name the CPUs; on User-mode Linux all have those of the host."""
-        return f", {self.cpus} CPUs" if self.machine == "smp" else ""
+        return f", {self.cpus} CPUs" if self.machine != "uml" else ""
 
     @property
     def name(self) -> str:
         """Name it in a file name."""
-        return f"{self.device}-{self.cpus}cpus" if self.machine == "smp" else self.device
+        return f"{self.device}-{self.cpus}cpus" if self.machine != "uml" else self.device
 
 
 def rigs(cells: Iterable[Cell]) -> dict[Rig, list[Cell]]:

@@ -38,10 +38,11 @@ RUNS = "runs.csv"
 class Key(Setting, frozen=True):
     """What tells one cell from another within a result.
 
-    ``dirty_limit_mib`` is None for direct I/O.
+    ``machine`` is that of a guest, or ``server`` for real hardware. ``dirty_limit_mib`` is None for direct
+    I/O.
     """
 
-    machine: Machine = "uml"
+    machine: Machine | Literal["server"] = "uml"
     cpus: int = 2
     device: str
     fs: str

@@ -53,11 +53,11 @@ def stream(command: Sequence[str], cwd: Path, env: Mapping[str, str], seen: Call
             seen(line)
         return child.wait()
     except BaseException:
-        _end_group(child)
+        end_group(child)
         raise
 
 
-def _end_group(child: subprocess.Popen[str]) -> None:
+def end_group(child: subprocess.Popen[str]) -> None:
     """End a process group, gently first: make removes half-written files when it is asked to end."""
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGTERM)

@@ -428,7 +428,7 @@ def test_job_that_cannot_gain_is_refused_at_once(
     ],
 )
 def test_sizes_of_a_jobs_files(tmp_path: Path, text: str, mib: float) -> None:
-    assert fiojob._files_mib(text) == mib
+    assert sum(fiojob.file_sizes(text).values()) == mib
     fiojob.check_room("mine", text, tmp_path, int(mib / fiojob.ROOM) + 1)
     if mib:
         with pytest.raises(LabError, match="lower size= in the job, or raise --memory"):

@@ -131,6 +131,14 @@ def test_what_is_written_to_devices_without_statistics(tmp_path: Path) -> None:
     assert sampler.written_mib() == 2
 
 
+def test_a_partition_is_counted_if_its_disk_is(tmp_path: Path) -> None:
+    for name, counted in (("sda", True), ("ram0", False)):
+        disk = _device(tmp_path / name, 0, counted=counted)
+        (disk / "part").mkdir()
+        (disk / "part" / "partition").write_text("1\n")
+        assert load.keeps_statistics(disk) == load.keeps_statistics(disk / "part") == counted
+
+
 def _run(**changes: float) -> load.Run:
     run: load.Run = {
         "name": "limit-128",

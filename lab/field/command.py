@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command ``./field`` of the archive: check, run, restore, pack.
+
+Exit status: 0 done, 1 an error that a sentence on standard error names, 2 wrong usage, 128 + signal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from guest.load import LoadError
+from lab.field import job, place
+from lab.field.campaign import AUTO, QUIET_MIB_S, Campaign, Options, alone, clean
+from lab.field.place import System
+from lab.field.undo import CONTEXTS, Work
+from lab.util.errors import LabError
+
+RESULTS = "results"
+COMMIT = "commit"
+PACKED = "pwb-field-results.tar.gz"
+# Programs beside Python, and the Debian packages that have them.
+_NEEDED = {"fio": "fio", "setpriv": "util-linux", "sync": "coreutils"}
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _Signalled(KeyboardInterrupt):
+    """A signal that asks us to end; keeps the number for the exit status."""
+
+    def __init__(self, number: int) -> None:
+        self.status = 128 + number
+
+
+def main(arguments: list[str], home: Path, system: System | None = None) -> int:
+    """Run the command and return its exit status.
+
+    Args:
+        arguments: without the program's name.
+        home: the unpacked archive.
+        system: where the kernel shows itself; None: where it always does.
+    """
+    asked = _parser().parse_args(arguments)
+    for number in _SIGNALS:
+        # What the caller ignores, as nohup does, stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+    try:
+        return int(asked.act(asked, home, system or System()))
+    except (LabError, LoadError, OSError) as error:
+        print(f"field: error: {error}", file=sys.stderr)
+        return 1
+    except _Signalled as signalled:
+        print("field: interrupted; the runs that had ended are kept", file=sys.stderr)
+        return signalled.status
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    # A second one must not cut short what puts everything back.
+    for one in _SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
+    raise _Signalled(number)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./field", description="Measure parallel writeback on this server.")
+    commands = parser.add_subparsers(required=True, metavar="check|run|restore|pack")
+    for name, act, what in (
+        ("check", _check, "say what a run would touch; change nothing"),
+        ("run", _run, "measure on the kernel that runs, and put everything back"),
+    ):
+        command = commands.add_parser(name, help=what, description=what)
+        command.set_defaults(act=act)
+        command.add_argument(
+            "folder", metavar="DIR", type=Path, help="directory on the filesystem to measure"
+        )
+        command.add_argument("--job", type=Path, metavar="FILE.fio", help="job  [default: the one in jobs/]")
+        command.add_argument(
+            "--budget", type=_positive, default=30.0, metavar="MINUTES", help="[default: 30]"
+        )
+        command.add_argument(
+            "--rounds", type=_count, default=5, metavar="N", help="at most so many  [default: 5]"
+        )
+        command.add_argument(
+            "--contexts",
+            type=_contexts,
+            metavar="LIST",
+            help="on the parallel kernel  [default: 1,2,4 and so on up to the CPUs, and auto]",
+        )
+        command.add_argument(
+            "--dirty-limit-mib",
+            type=_count,
+            metavar="MIB",
+            help="set vm.dirty_bytes, for the whole machine, during the run  [default: leave vm.dirty_*]",
+        )
+        command.add_argument("--output", type=Path, metavar="FOLDER", help="for results  [default: results/]")
+    restore = commands.add_parser("restore", help="put back what a run that was killed has left")
+    restore.set_defaults(act=_restore)
+    restore.add_argument("folder", metavar="DIR", type=Path, help="directory of that run")
+    pack = commands.add_parser("pack", help=f"put all results into {PACKED}")
+    pack.set_defaults(act=_pack)
+    pack.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="where the results are  [default: results/]"
+    )
+    return parser
+
+
+def _check(asked: argparse.Namespace, home: Path, system: System) -> int:
+    campaign = _prepared(asked, home, system)
+    for line in _overview(campaign):
+        print(line)
+    if Work(campaign.place, system).is_left():
+        print(f"left          a run was killed here; ./field restore {asked.folder} puts everything back")
+    campaign.check()
+    return 0
+
+
+def _run(asked: argparse.Namespace, home: Path, system: System) -> int:
+    campaign = _prepared(asked, home, system)
+    for line in _overview(campaign):
+        _say(line)
+    print(f"{campaign.run()}: then the same on the other kernel, and ./field pack")
+    return 0
+
+
+def _restore(asked: argparse.Namespace, home: Path, system: System) -> int:
+    where = place.find(asked.folder, system)
+    with alone(system):
+        clean(where, system, _say)
+    return 0
+
+
+def _pack(asked: argparse.Namespace, home: Path, system: System) -> int:
+    folder = asked.output or home / RESULTS
+    found = sorted(folder.glob("*.json"))
+    if not found:
+        raise LabError(f"{folder} has no results: expected those of ./field run DIR")
+    path = folder / PACKED
+    with tarfile.open(path, "w:gz") as archive:
+        for one in found:
+            archive.add(one, arcname=one.name, filter=_anonymous)
+    print(f"{path}: for ./pwb report; it has {', '.join(one.name for one in found)}")
+    return 0
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def _prepared(asked: argparse.Namespace, home: Path, system: System) -> Campaign:
+    """Read what the command line names, and refuse what is wrong with it."""
+    for program, package in _NEEDED.items():
+        if shutil.which(program) is None:
+            raise LabError(
+                f"{program} is missing: install it as root with: apt-get install {package} (without a "
+                f"network: on another machine of the same Debian apt-get download {package} and what it "
+                "depends on, and here apt-get install ./*.deb)"
+            )
+    where = place.find(asked.folder, system)
+    results: Path = asked.output or home / RESULTS
+    results.mkdir(parents=True, exist_ok=True)
+    if not os.access(results, os.W_OK):
+        raise LabError(f"{results} cannot be written: expected a place for results; name another by --output")
+    # What is written for a moment to look at a job goes nowhere else.
+    tempfile.tempdir = str(results)
+    about = home / COMMIT
+    return Campaign(
+        place=where,
+        job=job.load(asked.job or _only_job(home), os.cpu_count() or 1),
+        options=Options(asked.contexts, asked.rounds, 60 * asked.budget, asked.dirty_limit_mib),
+        system=system,
+        results=results,
+        commit=about.read_text(encoding="utf-8").strip() if about.exists() else "",
+        say=_say,
+    )
+
+
+def _only_job(home: Path) -> Path:
+    found = sorted((home / "jobs").glob("*.fio"))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise LabError(f"{home / 'jobs'} has {names}: expected one job; choose one by --job")
+    return found[0]
+
+
+def _overview(campaign: Campaign) -> list[str]:
+    """Say what a run would touch."""
+    where, options, limit = campaign.place, campaign.options, campaign.dirty_limit_mib
+    machine = place.machine(campaign.system)
+    work = Work(where, campaign.system)
+    kernel, contexts = "stock: it has no contexts", "stock"
+    if where.is_parallel:
+        kernel = f"parallel, nwritebacks is {(where.bdi / CONTEXTS).read_text().strip()}"
+        contexts = f"contexts {', '.join(map(str, campaign.settings))}, in random order"
+    now = work.settings(limits=campaign.sets_limits)
+    put_back = ", ".join(f"{name} to {value}" for name, value in now.items())
+    lines = [
+        f"machine       {machine['cpus']} CPUs, {machine['cpu_model']}, {machine['memory_mib']} MiB",
+        f"kernel        {os.uname().release}, {kernel}",
+        f"directory     {where.folder}: {where.filesystem} on {where.device}, "
+        f"{where.free_mib:.0f} of {where.size_mib:.0f} MiB free",
+        f"drive         {where.drive}; its settings are in {where.bdi}",
+        f"job           {campaign.job.name}, files of {campaign.job.files_mib:.0f} MiB, new in each run",
+        f"runs          {contexts}; at most {options.rounds} rounds and {options.budget_s / 60:g} minutes, "
+        f"each run at most {campaign.most_s:.0f} s",
+        f"dirty limit   {limit} MiB, "
+        + ("set for the whole machine" if campaign.sets_limits else "as it is"),
+        f"writes to     {work.folder}, which goes at the end, and {campaign.results}; nowhere else",
+        f"sets          {'and puts back: ' + put_back if put_back else 'nothing'}",
+    ]
+    if campaign.job.files_mib < 2 * limit:
+        lines.append(
+            "note          the files are less than twice the dirty limit: writers may never be held at it, "
+            "and contexts bring nothing then; larger files, or --dirty-limit-mib 128, tell more"
+        )
+    others = campaign.written_by_others_mib_s()
+    if others > QUIET_MIB_S:
+        lines.append(
+            f"note          others write {others:.0f} MiB/s to {where.device}, which is measured along"
+        )
+    return lines
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number from 1")
+    return value
+
+
+def _contexts(text: str) -> list[int | str]:
+    found: list[int | str] = []
+    for part in text.split(","):
+        if part != AUTO and not (part.isascii() and part.isdigit() and int(part)):
+            raise argparse.ArgumentTypeError(
+                f"{text}: expected whole numbers, or auto, with commas between them"
+            )
+        found.append(part if part == AUTO else int(part))
+    return found

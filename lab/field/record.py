@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What was measured on a server: a JSON file for each job and kernel, of which ``pwb report`` makes a result.
+
+No name of the machine or of its directories is in it, and no serial number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from lab.util.errors import LabError
+
+FORMAT = 1
+#: What has to be the same for runs of one kernel to be added to earlier ones.
+SAME = ("format", "release", "version", "machine", "drive", "filesystem", "text", "dirty_settings", "fio")
+
+Kind = Literal["stock", "parallel"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of the job.
+
+    Attributes:
+        round: its number, from 1.
+        contexts: number of writeback contexts, or ``auto``; 1 on a stock kernel.
+        raw: what guest/load.py reads in one boot, with one run.
+        fio: what fio wrote about it.
+    """
+
+    round: int
+    contexts: int | str
+    raw: dict[str, Any]
+    fio: dict[str, Any]
+
+
+@dataclass
+class Record:
+    """All runs of one job on one kernel, and where they ran.
+
+    Attributes:
+        kind: the kernel: whether it has contexts.
+        release: ``uname -r``.
+        version: ``uname -v``.
+        machine: CPUs, their model, memory in MiB.
+        drive: what the disk is.
+        filesystem: name of its type.
+        job: name of the job.
+        text: what fio was given.
+        files_mib: what its files take.
+        fio: its version.
+        dirty_settings: ``vm.dirty_*`` during the runs.
+        dirty_limit_mib: what they come to on this machine.
+        bdi: other settings of the device's contexts, which stayed as they were.
+        date: of the first run, ISO 8601, UTC.
+        others_mib_s: what others wrote to the device before the first run, per second.
+        commit: of the clone that made the archive.
+        runs: in the order in which they ran.
+        format: of this record.
+    """
+
+    kind: Kind
+    release: str
+    version: str
+    machine: dict[str, str | int]
+    drive: str
+    filesystem: str
+    job: str
+    text: str
+    files_mib: float
+    fio: str
+    dirty_settings: dict[str, int]
+    dirty_limit_mib: int
+    bdi: dict[str, str]
+    date: str
+    others_mib_s: float
+    commit: str
+    runs: list[Trial] = field(default_factory=list)
+    format: int = FORMAT
+
+    @property
+    def file_name(self) -> str:
+        """Return the name of its file."""
+        return f"{self.job}-{self.kind}.json"
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds there are."""
+        return max((run.round for run in self.runs), default=0)
+
+
+def resume(record: Record, folder: Path) -> Record:
+    """Return a record with the runs that an earlier call has measured, or as it is where there are none.
+
+    Args:
+        record: of what is about to run.
+        folder: where records are.
+
+    Raises:
+        LabError: the earlier runs are not of the same kind.
+    """
+    path = folder / record.file_name
+    if not path.exists():
+        return record
+    try:
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        other = [name for name in SAME if earlier[name] != getattr(record, name)]
+        runs = [Trial(**run) for run in earlier["runs"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(
+            f"{path} cannot be read ({error}): move it away, or name another folder by --output"
+        ) from None
+    if other:
+        raise LabError(
+            f"{path} has earlier runs with another {', '.join(other)}: expected the same, to add to them; "
+            "move it away, or name another folder by --output"
+        )
+    record.runs = runs
+    record.date = earlier["date"]
+    return record
+
+
+def save(record: Record, folder: Path) -> Path:
+    """Write a record into a folder, in one step, and return its path."""
+    path = folder / record.file_name
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(asdict(record), separators=(",", ":")) + "\n", encoding="utf-8")
+    os.replace(new, path)
+    return path

@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: GPL-2.0
+"""./field on a made-up server: it stays in its place, puts everything back, refuses what is wrong."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.field import campaign, command, job, place, trial, undo
+from lab.field.place import Place
+from lab.util.errors import LabError
+from lab.util.paths import REPO
+from tests.server import SERIAL, Server, hurry, write
+
+# ./field in a process of its own, on the made-up server; its pid is that of the test's child.
+PROCESS = """
+import sys
+from pathlib import Path
+from lab.field import command
+from lab.field.place import System
+from tests import server
+server.hurry()
+root = Path(sys.argv[1])
+sys.exit(command.main(sys.argv[2:], root / "home", System(root / "sys", root / "proc")))
+"""
+# On a busy machine a process takes its time to begin.
+PATIENCE_S = 300
+
+
+@pytest.fixture(autouse=True)
+def _short_waits_and_signals_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for module, name in (
+        (trial, "SAMPLE_S"),
+        (trial, "SETTLE_S"),
+        (campaign, "LOOK_S"),
+        (campaign, "LEAST_S"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.tempdir)
+    monkeypatch.setattr(os, "cpu_count", os.cpu_count)
+    hurry()
+    before = {number: signal.getsignal(number) for number in command._SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    return on_path(Server(tmp_path, parallel=True), monkeypatch)
+
+
+@pytest.fixture
+def stock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    return on_path(Server(tmp_path, parallel=False), monkeypatch)
+
+
+def on_path(made: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    monkeypatch.setenv("PATH", f"{made.root / 'bin'}:{os.environ['PATH']}")
+    return made
+
+
+def started(server: Server, *arguments: str) -> subprocess.Popen[str]:
+    """Start ./field on a job that lasts, and wait until it is at work."""
+    write(server.root / "slow", "")
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROCESS, str(server.root), *arguments],
+        cwd=REPO,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + PATIENCE_S
+    while not (server.root / "fio.pid").exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    if not (server.root / "fio.pid").exists():
+        process.kill()
+        pytest.fail(f"it has not begun: {process.communicate()}")
+    return process
+
+
+def is_gone(pid: int) -> bool:
+    """Wait until a process has ended; return whether it has."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def refused(server: Server, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the sentence with which ./field refuses; nothing is changed by it."""
+    before = server.tree()
+    assert server.field(*arguments) == 1
+    assert server.tree() == before
+    said = capsys.readouterr().err
+    assert said.startswith("field: error: ") and said.count("\n") == 1
+    return said
+
+
+def test_check_says_what_would_be_touched_and_touches_nothing(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = server.tree()
+    assert server.field("check", str(server.data), "--dirty-limit-mib", "64") == 0
+    assert server.tree() == before
+    said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line)
+    assert said["machine"] == "4 CPUs, Some CPU, 8192 MiB"
+    assert "parallel, nwritebacks is auto (3)" in said["kernel"]
+    assert "xfs on nvme0n1p1, " in said["directory"]
+    assert said["drive"] == f"Fast Drive 1TB; its settings are in {server.bdi}"
+    assert "contexts 1, 2, 4, auto, in random order; at most 5 rounds and 30 minutes" in said["runs"]
+    assert "each run at most 150 s" in said["runs"]
+    assert said["writes"].startswith(f"to     {server.data / undo.FOLDER}, which goes at the end")
+    assert said["sets"] == (
+        "and puts back: nwritebacks to auto, dirty_bytes to 2097152, dirty_background_bytes to 1048576"
+    )
+
+
+def test_dirty_limits_stay_unless_asked_for(stock: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert stock.field("check", str(stock.data)) == 0
+    said = capsys.readouterr().out
+    assert "dirty limit   100 MiB, as it is\n" in said
+    assert "sets          nothing\n" in said
+
+
+def test_a_run_on_stock_leaves_its_record_and_nothing_else(stock: Server) -> None:
+    before = stock.tree()
+    assert stock.field("run", str(stock.data), "--rounds", "2") == 0
+    assert stock.tree() == before
+    [(name, record)] = stock.records().items()
+    runs: Any = record["runs"]
+    assert (name, record["kind"], record["files_mib"]) == ("job-stock.json", "stock", 4)
+    assert [(run["round"], run["contexts"]) for run in runs] == [(1, 1), (2, 1)]
+    assert [path.name for path in stock.data.iterdir()] == ["own"]
+
+
+def test_each_round_has_every_number_of_contexts_once(server: Server) -> None:
+    before = server.settings() | {"nwritebacks": "auto"}
+    assert server.field("run", str(server.data), "--rounds", "2", "--dirty-limit-mib", "64") == 0
+    assert server.settings() == before
+    record: Any = server.records()["job-parallel.json"]
+    for number in (1, 2):
+        tried = [run["contexts"] for run in record["runs"] if run["round"] == number]
+        assert sorted(tried, key=str) == [1, 2, 4, "auto"]
+    assert record["dirty_limit_mib"] == 64
+    assert record["runs"][0]["raw"]["runs"][0]["dirty_settings"]["dirty_bytes"] == 64 << 20
+
+
+def test_contexts_that_are_asked_for(server: Server) -> None:
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "3,auto") == 0
+    record: Any = server.records()["job-parallel.json"]
+    assert {run["contexts"] for run in record["runs"]} == {3, "auto"}
+
+
+def test_no_round_begins_that_does_not_fit_into_the_budget(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(*_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        time.sleep(0.1)
+        return {"runs": [{"samples": [{"t": t, "sectors": [t]} for t in (0, 1)]}]}, {}
+
+    monkeypatch.setattr(trial, "measure", measure)
+    # Of 0.6 s a round takes 0.4 s.
+    assert server.field("run", str(server.data), "--budget", "0.01") == 0
+    record: Any = server.records()["job-parallel.json"]
+    assert {run["round"] for run in record["runs"]} == {1}
+
+
+def test_a_budget_that_is_too_short(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(campaign, "LEAST_S", 10.0)
+    for name in ("check", "run"):
+        said = refused(server, capsys, name, str(server.data), "--budget", "1")
+        assert "a budget of 1 minutes leaves 5.0 s to each run: expected at least 10 s" in said
+
+
+def test_a_run_that_does_not_end_is_ended(stock: Server) -> None:
+    write(stock.root / "slow", "")
+    options = ["--rounds", "1", "--contexts", "1", "--budget", "0.3"]
+    assert stock.field("run", str(stock.data), *options) == 0
+    record: Any = stock.records()["job-stock.json"]
+    assert 6 < record["runs"][0]["raw"]["runs"][0]["fio_s"] < 60
+
+
+def test_another_run_adds_its_rounds(stock: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert stock.field("run", str(stock.data), "--rounds", "1") == 0
+    record: Any = stock.records()["job-stock.json"]
+    assert [run["round"] for run in record["runs"]] == [1, 2]
+    capsys.readouterr()
+    write(stock.home / "jobs" / "job.fio", "[other]\nrw=write\nsize=2m\n")
+    assert "has earlier runs with another text: expected the same" in refused(
+        stock, capsys, "run", str(stock.data)
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_puts_everything_back(server: Server, number: signal.Signals) -> None:
+    before = server.settings() | {"nwritebacks": "auto"}
+    options = ["--contexts", "2", "--dirty-limit-mib", "64"]
+    assert server.field("run", str(server.data), "--rounds", "1", *options) == 0
+    (server.root / "fio.pid").unlink()
+    process = started(server, "run", str(server.data), *options)
+    changed = server.settings()
+    assert (changed["nwritebacks"], changed["dirty_bytes"]) == ("2", str(64 << 20))
+    process.send_signal(number)
+    said, complaint = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + number
+    assert "interrupted" in complaint and "Traceback" not in complaint
+    assert f"{server.bdi / 'nwritebacks'} is auto again" in said
+    assert server.settings() == before
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+    assert is_gone(int((server.root / "fio.pid").read_text()))
+    record: Any = server.records()["job-parallel.json"]
+    assert len(record["runs"]) == 1
+
+
+def test_a_second_signal_does_not_cut_it_short(server: Server) -> None:
+    write(server.root / "stubborn", "")
+    process = started(server, "run", str(server.data), "--contexts", "2")
+    process.send_signal(signal.SIGINT)
+    end = time.monotonic() + PATIENCE_S
+    while not (server.root / "asked").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + signal.SIGINT
+    assert is_gone(int((server.root / "fio.pid").read_text()))
+    assert server.settings()["nwritebacks"] == "auto"
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+
+
+def test_a_limit_that_is_a_share_of_memory_is_put_back_as_one(server: Server) -> None:
+    write(server.system.vm / "dirty_bytes", "0\n")
+    write(server.system.vm / "dirty_ratio", "20\n")
+    work = undo.Work(place.find(server.data, server.system), server.system)
+    assert work.settings(limits=True) == {
+        "nwritebacks": "auto",
+        "dirty_ratio": "20",
+        "dirty_background_bytes": str(1 << 20),
+    }
+    assert work.settings(limits=False) == {"nwritebacks": "auto"}
+
+
+def test_what_a_killed_run_left_is_put_back(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    process = started(server, "run", str(server.data), "--contexts", "2")
+    process.kill()
+    process.communicate()
+    assert is_gone(int((server.root / "fio.pid").read_text()))
+    assert (server.settings()["nwritebacks"], (server.data / undo.FOLDER).exists()) == ("2", True)
+    assert server.field("check", str(server.data)) == 0
+    assert "left          a run was killed here; ./field restore" in capsys.readouterr().out
+    assert server.field("restore", str(server.data)) == 0
+    assert "is auto again" in capsys.readouterr().out
+    assert server.settings()["nwritebacks"] == "auto"
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+
+
+def left_behind(server: Server, note: dict[str, Any]) -> None:
+    write(server.data / undo.FOLDER / undo.NOTE, json.dumps(note))
+
+
+def test_after_a_reboot_only_the_folder_is_left(server: Server) -> None:
+    boot = (server.system.proc / "sys/kernel/random/boot_id").read_text().strip()
+    left_behind(server, {"boot": boot, "settings": {"nwritebacks": "7"}})
+    server.boot_again()
+    assert server.field("restore", str(server.data)) == 0
+    assert server.settings()["nwritebacks"] == "auto (3)"
+    assert not (server.data / undo.FOLDER).exists()
+
+
+def test_a_note_has_nothing_else_written(server: Server) -> None:
+    boot = (server.system.proc / "sys/kernel/random/boot_id").read_text().strip()
+    left_behind(
+        server, {"boot": boot, "settings": {"../../../../victim": "x", "dirty_expire_centisecs": "1"}}
+    )
+    assert server.field("restore", str(server.data)) == 0
+    assert not (server.root / "victim").exists()
+    assert server.settings()["dirty_expire_centisecs"] == "3000"
+
+
+def test_the_next_run_puts_back_first(server: Server) -> None:
+    boot = (server.system.proc / "sys/kernel/random/boot_id").read_text().strip()
+    left_behind(server, {"boot": boot, "settings": {"nwritebacks": "7"}})
+    write(server.bdi / "nwritebacks", "2")
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "2") == 0
+    assert server.settings()["nwritebacks"] == "7"
+
+
+def test_a_failure_of_fio_puts_everything_back(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    write(server.root / "fails", "")
+    assert server.field("run", str(server.data)) == 1
+    assert "field: error: fio failed in its run: fio: no luck" in capsys.readouterr().err
+    assert server.settings()["nwritebacks"] == "auto"
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+    assert server.records() == {}
+
+
+def test_a_disk_that_gets_full_ends_the_run(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Place, "is_full", property(lambda self: (self.folder / undo.FOLDER / "run").exists()))
+    write(server.root / "slow", "")
+    assert server.field("run", str(server.data), "--contexts", "2") == 1
+    assert "lower size= in the job" in capsys.readouterr().err
+    assert server.settings()["nwritebacks"] == "auto"
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+
+
+def test_a_setting_that_the_kernel_refuses(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = Path.write_text
+
+    def write_text(path: Path, text: str, **more: Any) -> int:
+        if path.name == "nwritebacks" and text == "99":
+            raise OSError(22, "Invalid argument")
+        return written(path, text, **more)
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    assert server.field("run", str(server.data), "--contexts", "99") == 1
+    assert "the kernel refuses 99 for " in capsys.readouterr().err
+    assert server.settings()["nwritebacks"] == "auto"
+
+
+def test_two_runs_at_once(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    holder = os.open(server.bdi.parent, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    try:
+        for name in ("run", "restore"):
+            assert "another ./field run is going on" in refused(server, capsys, name, str(server.data))
+    finally:
+        os.close(holder)
+
+
+def test_files_that_do_not_fit(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    write(server.home / "jobs" / "job.fio", "[x]\nrw=write\nsize=900t\n")
+    for name in ("check", "run"):
+        assert "MiB free, and the files of job job take" in refused(server, capsys, name, str(server.data))
+
+
+def test_a_directory_that_is_not_there(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is no directory: expected one on" in refused(server, capsys, "run", str(server.root / "no"))
+
+
+def test_what_is_not_on_a_local_block_device(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    [node] = (server.system.sys / "dev" / "block").iterdir()
+    node.unlink()
+    mounts = server.system.proc / "self" / "mountinfo"
+    mounts.write_text(mounts.read_text().replace(" - xfs ", " - nfs4 "))
+    said = refused(server, capsys, "run", str(server.data))
+    assert f"{server.data} lies on nfs4: expected xfs, ext4, f2fs, directly on a local block device" in said
+
+
+def test_a_filesystem_without_contexts(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    mounts = server.system.proc / "self" / "mountinfo"
+    mounts.write_text(mounts.read_text().replace(" - xfs ", " - vfat "))
+    assert "lies on vfat: expected xfs, ext4, f2fs" in refused(server, capsys, "check", str(server.data))
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "file"])
+def test_a_folder_of_that_name_is_left_alone(
+    server: Server, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    taken = server.data / undo.FOLDER
+    if kind == "folder":
+        write(taken / "precious", "data")
+    elif kind == "link":
+        left_behind(server, {})
+        taken.rename(server.root / "elsewhere")
+        taken.symlink_to(server.root / "elsewhere")
+    else:
+        write(taken, "data")
+    said = refused(server, capsys, "run", str(server.data))
+    assert f"{taken} is there already, and not from a run of yours" in said
+
+
+def test_fio_that_is_missing(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(server.root / "nothing"))
+    said = refused(server, capsys, "check", str(server.data))
+    assert "fio is missing: install it as root with: apt-get install fio" in said
+
+
+@pytest.mark.parametrize(("jobs", "said"), [([], "none"), (["a.fio", "b.fio"], "a.fio, b.fio")])
+def test_which_job(server: Server, capsys: pytest.CaptureFixture[str], jobs: list[str], said: str) -> None:
+    (server.home / "jobs" / "job.fio").unlink()
+    for name in jobs:
+        write(server.home / "jobs" / name, "[x]\nrw=write\nsize=1m\n")
+    told = refused(server, capsys, "check", str(server.data))
+    assert f"has {said}: expected one job; choose one by --job" in told
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("directory=/elsewhere", "leads out of the directory"),
+        ("directory=/mnt/test/x", "leads out of the directory"),
+        ("filename=ok:/dev/sda", "leads out of the directory"),
+        ("filename=a/../../b", "leads out of the directory"),
+        ("filename_format=../x.$jobnum", "leads out of the directory"),
+        ("write_bw_log=/var/tmp/log", "leads out of the directory"),
+        ("mem=mmap:/var/tmp/memory", "leads out of the directory"),
+        ("[/var/tmp/x]", "leads out of the directory"),
+        ("filename=${HOME}", "takes a value from the environment"),
+        ("exec_prerun=true", "reaches beyond the job's own files"),
+        ("ioscheduler=none", "reaches beyond the job's own files"),
+        ("fill_device", "reaches beyond the job's own files"),
+        ("read_iolog=log", "reaches beyond the job's own files"),
+        ("direct=1", "every section has direct=1"),
+        ("size=50%", "does not say how large its files are"),
+        ("nonsense=1", "fio refuses it"),
+    ],
+)
+def test_a_job_that_reaches_elsewhere_is_refused(
+    server: Server, capsys: pytest.CaptureFixture[str], line: str, complaint: str
+) -> None:
+    write(server.home / "jobs" / "job.fio", f"[x]\nrw=write\nsize=1m\n{line}\n")
+    for name in ("check", "run"):
+        assert complaint in refused(server, capsys, name, str(server.data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "; a note: /elsewhere\n# exec_prerun=rm\n[x]\nrw=write\nsize=1m\n",
+        "[x]\nrw=write\nsize=1m\nbssplit=4k/50:64k/50\ndirectory=sub/dir\n",
+    ],
+)
+def test_a_job_that_stays_is_taken(server: Server, text: str) -> None:
+    assert job.load(write(server.root / "x.fio", text), 4).files_mib == 1
+
+
+def test_included_lines_are_looked_at_too(server: Server) -> None:
+    write(server.root / "more.fio", "directory=/elsewhere\n")
+    path = write(server.root / "x.fio", "[x]\nrw=write\nsize=1m\ninclude more.fio\n")
+    with pytest.raises(LabError, match="directory=/elsewhere leads out"):
+        job.load(path, 4)
+
+
+def test_our_own_job_is_taken() -> None:
+    taken = job.load(REPO / "field" / "overwrite.fio", 8)
+    assert (taken.name, taken.files_mib) == ("overwrite", 4096)
+    assert job.load(REPO / "field" / "overwrite.fio", 128).files_mib == 128 * job.LEAST_MIB
+
+
+@pytest.mark.parametrize("contexts", ["0", "-1", "a", "1,,2", "auto1"])
+def test_contexts_that_are_none(server: Server, capsys: pytest.CaptureFixture[str], contexts: str) -> None:
+    with pytest.raises(SystemExit) as left:
+        server.field("run", str(server.data), f"--contexts={contexts}")
+    assert left.value.code == 2
+    assert "expected whole numbers, or auto" in capsys.readouterr().err
+
+
+def test_drives_below_a_mapped_disk(server: Server) -> None:
+    devices = server.system.sys / "devices"
+    for name in ("sda", "sdb"):
+        write(devices / name / "device" / "model", "Disk")
+    write(devices / "md0" / "md" / "level", "raid0\n")
+    (devices / "md0" / "slaves").mkdir()
+    for name in ("sda", "sdb"):
+        (devices / "md0" / "slaves" / name).symlink_to(devices / name)
+    (devices / "dm-0" / "slaves").mkdir(parents=True)
+    (devices / "dm-0" / "slaves" / "nvme0n1p1").symlink_to(devices / "nvme0n1" / "nvme0n1p1")
+    assert place._drive(devices / "md0") == "raid0 of 2 x Disk"
+    assert place._drive(devices / "dm-0") == "dm of 1 x Fast Drive 1TB"
+    assert place._drive(devices / "ram0") == "ram"
+
+
+def test_a_record_names_no_machine(server: Server) -> None:
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "1") == 0
+    text = (server.home / "results" / "job-parallel.json").read_text()
+    assert "Fast Drive 1TB" in text
+    for secret in (SERIAL, f'"{socket.gethostname()}"', str(server.data), str(server.home)):
+        assert secret not in text
+
+
+def test_nothing_to_pack(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "has no results: expected those of ./field run DIR" in refused(server, capsys, "pack")

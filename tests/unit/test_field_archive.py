@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The archive of ``pwb field``: it needs nothing else, is the same for the same input, and is run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from lab import cli
+from lab.package import field
+from lab.util.errors import LabError
+from lab.util.paths import REPO
+from tests.server import JOB, write
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the archive's folder, unpacked."""
+    folder = tmp_path_factory.mktemp("field")
+    package = write(folder / "packages" / "wbctl_1_amd64.deb", "deb")
+    made = field.make(folder / "field.tar.gz", [], [package])
+    subprocess.run(["tar", "xf", made], cwd=folder, check=True)
+    return folder / field.TOP
+
+
+def ran(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ./field as an administrator does, without anything of the clone."""
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(REPO), "HOME": "/nonexistent"}
+    return subprocess.run(
+        ["./field", *arguments], cwd=unpacked, env=env, capture_output=True, text=True, check=False
+    )
+
+
+def test_what_is_in_it(unpacked: Path) -> None:
+    assert sorted(path.name for path in unpacked.iterdir()) == [
+        "README.md",
+        "commit",
+        "field",
+        "jobs",
+        "lib",
+        "packages",
+    ]
+    assert [path.name for path in (unpacked / "jobs").iterdir()] == ["overwrite.fio"]
+    assert (unpacked / "packages" / "wbctl_1_amd64.deb").read_text() == "deb"
+
+
+def test_it_runs_on_the_systems_python_alone(unpacked: Path) -> None:
+    before = sorted(unpacked.rglob("*"))
+    done = ran(unpacked, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "check|run|restore|pack" in done.stdout
+    # Python puts nothing beside the modules.
+    assert sorted(unpacked.rglob("*")) == before
+    done = ran(unpacked, "check", "/proc")
+    assert done.returncode == 1
+    assert done.stderr.startswith("field: error: /proc lies on proc: expected xfs, ext4, f2fs")
+    assert sorted(unpacked.rglob("*")) == before
+    assert ran(unpacked).returncode == 2
+
+
+def test_the_readme_names_every_command_and_option(unpacked: Path) -> None:
+    text = (unpacked / "README.md").read_text()
+    for word in ("./field check", "./field run", "./field restore", "./field pack"):
+        assert word in text
+    usage = ran(unpacked, "run", "--help").stdout.split()
+    options = {word.strip("[],") for word in usage if word.strip("[],").startswith("--")} - {"--help"}
+    assert options and all(option in text for option in options)
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_the_same_input_gives_the_same_archive(tmp_path: Path) -> None:
+    first = field.make(tmp_path / "a.tar.gz", [], []).read_bytes()
+    assert field.make(tmp_path / "b.tar.gz", [], []).read_bytes() == first
+
+
+def test_jobs_and_packages_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = write(tmp_path / "mine.fio", JOB)
+    write(tmp_path / "debs" / "linux-image-1-pwb-stock_1.deb", "deb")
+    write(tmp_path / "debs" / "notes", "none of it")
+    target = tmp_path / "out.tar.gz"
+    options = ["--job", str(mine), "--packages", str(tmp_path / "debs"), "--output", str(target)]
+    assert cli._run(["field", *options]) == 0
+    said = capsys.readouterr().out
+    assert said == f"{target}\npackages in it: linux-image-1-pwb-stock_1.deb\n"
+    with tarfile.open(target) as archive:
+        names = archive.getnames()
+    kept = [name for name in names if not name.startswith(f"{field.TOP}/lib/")]
+    assert [name.removeprefix(f"{field.TOP}/") for name in kept] == [
+        "README.md",
+        "field",
+        "jobs/mine.fio",
+        "packages/linux-image-1-pwb-stock_1.deb",
+        "commit",
+    ]
+
+
+def test_without_packages_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--packages", str(tmp_path / "none"), "--output", str(tmp_path / "out.tar.gz")]
+    assert cli._run(["field", *options]) == 0
+    assert "packages in it: none, pwb deb makes them" in capsys.readouterr().out
+
+
+def test_a_job_that_a_server_would_refuse(tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.fio", "[x]\nrw=write\nsize=1m\ndirectory=/var\n")
+    with pytest.raises(LabError, match="directory=/var leads out of the directory"):
+        field.make(tmp_path / "out.tar.gz", [bad], [])
+    assert os.listdir(tmp_path) == ["bad.fio"]
+
+
+def test_two_jobs_of_one_name(tmp_path: Path) -> None:
+    jobs = [write(tmp_path / name / "x.fio", JOB) for name in ("a", "b")]
+    with pytest.raises(LabError, match="have one name: expected each once"):
+        field.make(tmp_path / "out.tar.gz", jobs, [])
+
+
+def test_a_package_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="is no Debian package"):
+        field.make(tmp_path / "out.tar.gz", [], [write(tmp_path / "x.rpm", "")])

@@ -81,13 +81,13 @@ def linux_tree(root: Path) -> Path:
 
 
 def add_lab(root: Path) -> None:
-    """Add a system of the lab to a clone."""
+    """Add a patch of the lab to a clone."""
     series = 'title = "block: lab"\nmessage = "Why."\nkernel = ["drivers/*"]\nlab = true\n'
     write_files(root, {"kernel/drivers/lab.c": "int lab;\n", "hooks/0-lab/series.toml": series})
 
 
 def clone(root: Path) -> Path:
-    """Make a clone's ``kernel/`` and ``hooks/`` with two systems."""
+    """Make a clone's ``kernel/`` and ``hooks/`` with two systems, one patch each."""
     return write_files(
         root,
         {
@@ -97,7 +97,9 @@ def clone(root: Path) -> Path:
             "hooks/a-contexts/01-rename.cocci": RENAME,
             "hooks/a-contexts/02-make.diff": MAKE,
             "hooks/b-streams/series.toml": 'title = "fs: streams"\nmessage = "Why."\nkernel = ["fs/*"]\n',
-            "hooks/cover-letter.j2": "wb: all\n\nOn {{ source.version }}:\n"
-            "{% for system in systems %}\n  - {{ system.title }}\n{% endfor %}\n",
+            "hooks/a-contexts.txt": "wb: all\n\nA problem.\n",
+            "hooks/b-streams.txt": "fs: all\n\nAnother problem.\n",
+            "hooks/cover-letter.j2": "{{ system.text }}\n\nOn {{ source.version }}"
+            "{% for system in before %}, {{ system.subject }}{% endfor %}\n",
         },
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from lab.tree.hooks import load_systems
+from lab.tree.hooks import load_patches
 from lab.tree.source import Source
 from lab.util.paths import REPO
 
@@ -24,8 +24,8 @@ def ours() -> list[str]:
 
 def touched(source: Source) -> list[str]:
     """Return the objects of a stock kernel's files that hooks change."""
-    systems = load_systems(REPO / "hooks", KERNEL, source.series)
-    hooked = {PurePath(path) for system in systems for hook in system.hooks for path in hook.places}
+    patches = load_patches(REPO / "hooks", KERNEL, source.series)
+    hooked = {PurePath(path) for patch in patches for hook in patch.hooks for path in hook.places}
     objects = {str(path.with_suffix(".o")) for path in hooked - {*_sources()} if path.suffix == ".c"}
     return sorted(name for name in objects if not name.startswith(MACHINE))
 

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writeback contexts as seen by their flushers: work items for all contexts of
- * one throttle, and inodes that follow a change of the number of contexts.
+ * Writeback contexts as seen by their flushers: inodes that follow a change of
+ * the number of contexts.
  */
 
 #include <linux/backing-dev.h>
 #include <linux/bdi-writeback-ctx.h>
 #include <linux/fs.h>
 #include <linux/rwsem.h>
-#include <linux/slab.h>
-#include <linux/wb-test-point.h>
 #include <linux/writeback.h>
-#include <trace/events/writeback_ctx.h>
 #include "fs-writeback.h"
 
 /*
@@ -28,7 +25,6 @@ static bool inode_leave_wb(struct inode *inode, struct bdi_writeback *old,
 	leave = !(inode_state_read(inode) &
 		  (I_FREEING | I_WILL_FREE | I_WB_SWITCH));
 	if (leave) {
-		trace_wb_ctx_switch(inode, old, new);
 		list_del_init(&inode->i_io_list);
 		wb_io_lists_depopulated(old);
 		WRITE_ONCE(inode->i_wb, new);
@@ -85,7 +81,6 @@ struct bdi_writeback *inode_move_to_wb_ctx(struct inode *inode,
 
 	if (inode_leave_wb(inode, old, new)) {
 		spin_unlock(&old->list_lock);
-		wb_test_point("moving");
 		new = inode_join_wb(inode);
 	} else {
 		new = old;
@@ -110,34 +105,3 @@ struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
 
 	return unlikely(ctx) ? inode_move_to_wb_ctx(inode, old, ctx) : old;
 }
-
-#ifdef CONFIG_CGROUP_WRITEBACK
-
-/**
- * throttle_queue_work - queue a work item for every context of a throttle
- * @throttle: writeback that throttles
- * @work: item to be freed on completion, its ->done is shared by the copies
- *
- * A context for which there is no memory for a copy is left to its own
- * background writeback: the caller asked for a best effort.
- */
-void throttle_queue_work(struct bdi_writeback *throttle,
-			 struct wb_writeback_work *work)
-{
-	struct bdi_writeback *wb = throttle;
-
-	while ((wb = throttle_next_wb(throttle, wb))) {
-		struct wb_writeback_work *copy;
-
-		if (!wb_has_dirty_io(wb))
-			continue;
-
-		copy = kmemdup(work, sizeof(*work), GFP_NOWAIT);
-		if (copy)
-			wb_queue_work(wb, copy);
-	}
-
-	wb_queue_work(throttle, work);
-}
-
-#endif	/* CONFIG_CGROUP_WRITEBACK */

@@ -29,22 +29,9 @@ struct wb_writeback_work {
 };
 
 /* fs-writeback.c */
-void wb_io_lists_depopulated(struct bdi_writeback *wb);
-bool inode_io_list_move_locked(struct inode *inode, struct bdi_writeback *wb,
-			       struct list_head *head);
-void wb_wakeup_delayed(struct bdi_writeback *wb);
 void wb_queue_work(struct bdi_writeback *wb, struct wb_writeback_work *work);
-struct bdi_writeback *inode_to_wb_and_lock_list(struct inode *inode)
-	__acquires(&wb->list_lock);
 
-/* fs-writeback-ctx.c */
-struct bdi_writeback *inode_move_to_wb_ctx(struct inode *inode,
-					   struct bdi_writeback *old,
-					   struct bdi_writeback_ctx *ctx)
-	__releases(&old->list_lock)
-	__acquires(&wb->list_lock);
-struct bdi_writeback *inode_follow_wb_ctx(struct inode *inode)
-	__acquires(&wb->list_lock);
+/* fs-writeback-cgroup.c */
 void throttle_queue_work(struct bdi_writeback *throttle,
 			 struct wb_writeback_work *work);
 

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The number of writeback contexts of a BDI in sysfs. Every other attribute
- * stands with what it sets.
+ * The number of writeback contexts of a BDI, and how sysfs sets it. Every other
+ * attribute stands with what it sets.
  */
 
 #include <linux/backing-dev.h>
 #include <linux/bdi-writeback-ctx.h>
+#include <linux/cpumask.h>
 #include <linux/device.h>
 #include <linux/kstrtox.h>
 #include <linux/sysfs.h>
 #include <trace/events/writeback_ctx.h>
+
+/**
+ * bdi_enable_wb_ctx - allow a BDI more than one context
+ * @bdi: new BDI of a block device, not yet registered
+ *
+ * The contexts themselves come with the first inode that each of them gets,
+ * so that a device which nobody writes to costs nothing.
+ */
+void bdi_enable_wb_ctx(struct backing_dev_info *bdi)
+{
+	bdi->nr_wb_ctx = num_online_cpus();
+	bdi->max_wb_ctx = BDI_WB_CTX_PER_CPU * num_possible_cpus();
+}
 
 static ssize_t nwritebacks_show(struct device *dev,
 				struct device_attribute *attr, char *buf)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from lab.profile.symbols import Symbols
-from lab.tree.hooks import load_systems
+from lab.tree.hooks import load_patches
 from lab.tree.source import Source
 from lab.util.paths import REPO
 
@@ -43,11 +43,11 @@ def functions(source: Source) -> set[str]:
     Without those of the lab's devices, of tests, and those that a hook adds to a file of stock: hooks are
     thin.
     """
-    systems = [
-        system for system in load_systems(REPO / "hooks", REPO / "kernel", source.series) if not system.lab
+    patches = [
+        patch for patch in load_patches(REPO / "hooks", REPO / "kernel", source.series) if not patch.lab
     ]
-    own = {path for system in systems for path in system.files.values() if "tests" not in path.parts}
-    changed = {source.path / place for system in systems for hook in system.hooks for place in hook.places}
+    own = {path for patch in patches for path in patch.files.values() if "tests" not in path.parts}
+    changed = {source.path / place for patch in patches for hook in patch.hooks for place in hook.places}
     files = [path for path in own if path.suffix in (".c", ".h")]
     files += [path for path in changed if path.suffix == ".c" and path.is_file()]
     return {name for path in files for name in FUNCTION.findall(path.read_text(encoding="utf-8"))}

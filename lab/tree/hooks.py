@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The format of ``hooks/`` and ``kernel/``: systems and the hooks of each; see ``docs/weave.md``."""
+"""The format of ``hooks/`` and ``kernel/``: patches and the hooks of each; see ``docs/weave.md``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Hook:
 
     Attributes:
         path: the file.
-        name: ``system/file`` for messages.
+        name: ``patch/file`` for messages.
         reads: further files that spatch parses along and that must stay as they are.
         places: how many places must change, by file.
         options: spatch's options.
@@ -60,8 +60,10 @@ class Hook:
 
 
 @dataclass(frozen=True)
-class System:
-    """One system of the change: one commit of the series.
+class Patch:
+    """One patch of a system: one commit of the woven tree.
+
+    A system is one step of the change, and sent as one series: the patches with the same first letter.
 
     Attributes:
         name: its directory under ``hooks/``.
@@ -90,41 +92,41 @@ def to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def load_systems(hooks: Path, kernel: Path, series: str) -> list[System]:
+def load_patches(hooks: Path, kernel: Path, series: str) -> list[Patch]:
     """Read ``hooks/`` and ``kernel/`` for one kernel series.
 
     Args:
-        hooks: directory with one directory per system.
+        hooks: directory with one directory per patch.
         kernel: directory laid out like the kernel tree.
         series: kernel series such as ``7.3``.
 
     Returns:
-        The systems in the order of their names.
+        The patches in the order of their names.
 
     Raises:
-        LabError: a malformed hook or ``series.toml``, a file of ours that belongs to no system or to several,
-            or a system of the lab after one of the change.
+        LabError: a malformed hook or ``series.toml``, a file of ours that belongs to no patch or to several,
+            or a patch of the lab after one of the change.
     """
     ours = {path.relative_to(kernel).as_posix(): path for path in own_files(kernel)}
-    systems = [
-        _load_system(directory, ours, series)
+    patches = [
+        _load_patch(directory, ours, series)
         for directory in sorted(hooks.iterdir() if hooks.is_dir() else [])
         if directory.is_dir() and not directory.name.startswith(".")
     ]
     for path in ours:
-        owners = [system.name for system in systems if path in system.files]
+        owners = [patch.name for patch in patches if path in patch.files]
         if len(owners) != 1:
             raise LabError(
-                f"kernel/{path} belongs to {' and '.join(owners) or 'no system'}, expected exactly one: "
+                f"kernel/{path} belongs to {' and '.join(owners) or 'no patch'}, expected exactly one: "
                 f"mend the kernel list in hooks/*/series.toml"
             )
-    for before, after in pairwise(systems):
+    for before, after in pairwise(patches):
         if after.lab and not before.lab:
             raise LabError(
                 f"hooks/{after.name} is part of the lab and comes after hooks/{before.name}, which is not: "
-                f"systems of the lab come first, for stock has nothing else; rename it"
+                f"patches of the lab come first, for stock has nothing else; rename it"
             )
-    return systems
+    return patches
 
 
 def own_files(directory: Path) -> list[Path]:
@@ -140,7 +142,7 @@ def own_files(directory: Path) -> list[Path]:
     )
 
 
-def _load_system(directory: Path, ours: Mapping[str, Path], series: str) -> System:
+def _load_patch(directory: Path, ours: Mapping[str, Path], series: str) -> Patch:
     manifest = directory / "series.toml"
     where = f"hooks/{directory.name}/series.toml"
     try:
@@ -164,7 +166,7 @@ def _load_system(directory: Path, ours: Mapping[str, Path], series: str) -> Syst
     for glob in globs:
         if not any(fnmatchcase(path, glob) for path in ours):
             raise LabError(f"{where}: no file under kernel/ matches {glob!r}: mend or drop the glob")
-    return System(
+    return Patch(
         name=directory.name,
         title=title.strip(),
         message=message.strip(),

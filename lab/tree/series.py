@@ -1,20 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The change as a patch series with a cover letter, for ``git am`` on a pristine kernel tree."""
+"""The change as patch series for ``git am`` on a pristine tree: one per system, each with a cover letter."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import jinja2
 
-from lab.tree.hooks import load_systems
+from lab.tree.hooks import Patch, load_patches
 from lab.tree.source import Source
 from lab.tree.weave import BRANCH, LAB_TAG, git, weave
 from lab.util.errors import LabError
 from lab.util.paths import REPO
 
 COVER_LETTER = Path("hooks", "cover-letter.j2")
+_SUBJECT, _TEXT = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
+
+
+@dataclass(frozen=True)
+class System:
+    """What is sent as one series: the patches whose folders begin with the same letter.
+
+    Attributes:
+        name: such as ``a-contexts``, of the file with its text.
+        subject: of the cover letter.
+        text: problem, design and what is open.
+        patches: in their order.
+    """
+
+    name: str
+    subject: str
+    text: str
+    patches: tuple[Patch, ...]
 
 
 def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
@@ -22,50 +43,89 @@ def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
 
     Args:
         source: the tree that the patches are for.
-        output: directory for the patches; it must not exist yet, or be empty.
-        repo: clone that holds ``kernel/``, ``hooks/`` and the cover letter's template.
+        output: directory for a directory of patches per system; it must not exist yet, or be empty.
+        repo: clone that holds ``kernel/``, ``hooks/`` and the cover letters' template.
 
     Returns:
-        The files in their order, the cover letter first.
+        The files in their order, each system's cover letter first.
 
     Raises:
-        LabError: the change does not weave, the template does not render, or ``output`` holds something.
+        LabError: the change does not weave, a system has no text, the template does not render, or
+            ``output`` holds something.
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise LabError(f"{output} is there already: name a new or an empty directory for the patches")
     woven = weave(source, repo)
-    letter = _cover_letter(source, repo)
+    systems = load_systems(source, repo)
+    letters = _cover_letters(source, systems, repo)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".series-", dir=output.parent) as name:
         made = Path(name, "series")
-        # The branch description is what git format-patch fills the cover letter from.
-        options = ["--cover-letter", "--cover-from-description=subject", "--no-signature", "--quiet"]
-        config = ["-c", f"branch.{BRANCH}.description={letter}"]
-        git(
-            woven.path,
-            *config,
-            "format-patch",
-            *options,
-            "-o",
-            str(made.absolute()),
-            f"{LAB_TAG}..{BRANCH}",
-        )
+        commits = git(woven.path, "rev-list", "--reverse", f"{LAB_TAG}..{BRANCH}").split()
+        before = LAB_TAG
+        for system, letter in zip(systems, letters, strict=True):
+            folder = made / system.name
+            last = commits[len(system.patches) - 1]
+            del commits[: len(system.patches)]
+            options = ["--cover-letter", "--no-signature", "--quiet", "-o", str(folder.absolute())]
+            git(woven.path, "format-patch", *options, f"{before}..{last}")
+            cover = folder / "0000-cover-letter.patch"
+            filled = cover.read_text().replace(_SUBJECT, system.subject, 1).replace(_TEXT, letter, 1)
+            cover.write_text(filled)
+            before = last
         made.replace(output)
-    return sorted(output.glob("*.patch"))
+    return sorted(output.glob("*/*.patch"))
 
 
-def _cover_letter(source: Source, repo: Path) -> str:
-    template = repo / COVER_LETTER
-    systems = load_systems(repo / "hooks", repo / "kernel", source.series)
+def load_systems(source: Source, repo: Path = REPO) -> list[System]:
+    """Group the patches of the change by the systems that they belong to.
+
+    Args:
+        source: the tree that the patches are for.
+        repo: clone that holds ``kernel/`` and ``hooks/``.
+
+    Returns:
+        The systems in the order of their letters.
+
+    Raises:
+        LabError: a malformed hook, or a system without its text.
+    """
+    patches = [
+        patch for patch in load_patches(repo / "hooks", repo / "kernel", source.series) if not patch.lab
+    ]
+    return [
+        _system(letter, tuple(group), repo) for letter, group in groupby(patches, lambda patch: patch.name[0])
+    ]
+
+
+def _system(letter: str, patches: tuple[Patch, ...], repo: Path) -> System:
+    texts = sorted((repo / "hooks").glob(f"{letter}-*.txt"))
+    if len(texts) != 1:
+        raise LabError(
+            f"hooks/{letter}-NAME.txt: expected one such file, with the subject and the text of the cover "
+            f"letter of {patches[0].name} and what follows it, found {len(texts)}"
+        )
+    subject, _, text = texts[0].read_text().partition("\n")
+    if not (subject.strip() and text.strip()):
+        raise LabError(f"hooks/{texts[0].name}: expected a subject in the first line, and a text below it")
+    return System(texts[0].stem, subject.strip(), text.strip(), patches)
+
+
+def _cover_letters(source: Source, systems: Sequence[System], repo: Path) -> list[str]:
     try:
-        text = template.read_text()
-        rendered = jinja2.Template(
-            text, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        ).render(source=source, systems=[system for system in systems if not system.lab])
+        template = jinja2.Template(
+            (repo / COVER_LETTER).read_text(),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        return [
+            template.render(source=source, system=system, before=systems[:number]).strip()
+            for number, system in enumerate(systems)
+        ]
     except FileNotFoundError:
         raise LabError(
-            f"{COVER_LETTER} is missing: the cover letter of the series is rendered from it"
+            f"{COVER_LETTER} is missing: the cover letters of the series are rendered from it"
         ) from None
     except jinja2.TemplateError as error:
         raise LabError(f"{COVER_LETTER} does not render: {error}") from None
-    return str(rendered).strip() + "\n"

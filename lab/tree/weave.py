@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Weave our files and hooks onto a kernel tree, as a git tree with one commit per system.
+"""Weave our files and hooks onto a kernel tree, as a git tree with one commit per patch.
 
 ``docs/weave.md`` says how the woven tree is kept and why.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.tree.applier import Applier, Overlay
-from lab.tree.hooks import System, load_systems, own_files, read_text, to_bytes
+from lab.tree.hooks import Patch, load_patches, own_files, read_text, to_bytes
 from lab.tree.source import Source
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
@@ -38,7 +38,7 @@ class Woven:
 
     Attributes:
         path: the tree; a git work tree with a branch ``woven`` and two tags: ``stock``, the commit before all
-            systems, and ``lab``, the one before those of the change.
+            patches, and ``lab``, the one before those of the change.
         source: what it was woven from.
         identity: content key (hex) over the source, what was woven and the code that weaves.
     """
@@ -59,14 +59,14 @@ class _Commit:
 def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven:
     """Copy ``kernel/`` over a kernel tree and apply ``hooks/``.
 
-    There are two woven trees per source in the cache, one of them with the lab's systems only. Weaving again
+    There are two woven trees per source in the cache, one of them with the lab's patches only. Weaving again
     gives a new modification time only to files whose content changes, so that make rebuilds little; where
     nothing changed it does nothing.
 
     Args:
         source: the tree to weave onto; it stays as it is.
         repo: clone that holds ``kernel/`` and ``hooks/``.
-        lab_only: weave nothing but the systems of the lab.
+        lab_only: weave nothing but the patches of the lab.
 
     Returns:
         The woven tree.
@@ -83,8 +83,8 @@ def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven
     with exclusive(home / "lock", f"weaving onto {source.version}"):
         if _is_intact(woven, home / "stamp.json"):
             return woven
-        systems = _systems(source, repo, lab_only)
-        commits = _commits(source, systems, Applier(home / "spatch"))
+        patches = _patches(source, repo, lab_only)
+        commits = _commits(source, patches, Applier(home / "spatch"))
         _copy_stock(source.path, woven.path)
         _write_files(woven, commits, home)
         _write_history(woven.path, commits)
@@ -104,9 +104,9 @@ def weave_identity(source: Source, repo: Path = REPO, *, lab_only: bool = False)
         LabError: a malformed hook or ``series.toml``.
     """
     digest = hashlib.blake2b(source.identity.encode(), digest_size=16)
-    systems = _systems(source, repo, lab_only)
-    files = [path for system in systems for path in system.files.values()]
-    hooks = [path for system in systems for path in own_files(repo / "hooks" / system.name)]
+    patches = _patches(source, repo, lab_only)
+    files = [path for patch in patches for path in patch.files.values()]
+    hooks = [path for patch in patches for path in own_files(repo / "hooks" / patch.name)]
     code = [Path(__file__).with_name(name) for name in _CODE]
     for path in [*files, *hooks, *code]:
         name = path.relative_to(repo).as_posix() if path.is_relative_to(repo) else path.name
@@ -115,9 +115,9 @@ def weave_identity(source: Source, repo: Path = REPO, *, lab_only: bool = False)
     return digest.hexdigest()
 
 
-def _systems(source: Source, repo: Path, lab_only: bool) -> list[System]:
-    systems = load_systems(repo / "hooks", repo / "kernel", source.series)
-    return [system for system in systems if system.lab or not lab_only]
+def _patches(source: Source, repo: Path, lab_only: bool) -> list[Patch]:
+    patches = load_patches(repo / "hooks", repo / "kernel", source.series)
+    return [patch for patch in patches if patch.lab or not lab_only]
 
 
 def _is_intact(woven: Woven, stamp: Path) -> bool:
@@ -138,28 +138,28 @@ def _hash_or_none(path: Path) -> str | None:
         return None
 
 
-def _commits(source: Source, systems: list[System], applier: Applier) -> list[_Commit]:
+def _commits(source: Source, patches: list[Patch], applier: Applier) -> list[_Commit]:
     """Work out every commit, the stock one first, before anything in the woven tree changes."""
     overlay = Overlay(source.path)
     commits: list[_Commit] = []
-    for system in systems:
+    for patch in patches:
         before = dict(overlay.changed)
-        for path, file in system.files.items():
+        for path, file in patch.files.items():
             if (source.path / path).exists():
                 raise LabError(
                     f"kernel/{path} is a file of the stock kernel already: files of ours must be new, "
                     f"change stock ones with a hook"
                 )
             overlay.write(path, read_text(file))
-        for hook in system.hooks:
+        for hook in patch.hooks:
             applier.apply(hook, overlay)
         files = {path: to_bytes(text) for path, text in overlay.changed.items() if before.get(path) != text}
         if not files:
             raise LabError(
-                f"hooks/{system.name} changes nothing on {source.version}: "
+                f"hooks/{patch.name} changes nothing on {source.version}: "
                 f"give it files or hooks, or remove it"
             )
-        commits.append(_Commit(system.title, system.message, files, system.lab))
+        commits.append(_Commit(patch.title, patch.message, files, patch.lab))
     applier.forget_unused()
     stock = {path: source.path / path for path in overlay.changed if (source.path / path).exists()}
     base = _Commit(
@@ -250,7 +250,7 @@ def _write_history(tree: Path, commits: list[_Commit]) -> None:
 
 
 def _fast_import(commits: list[_Commit], tree: Path) -> Iterator[bytes]:
-    # load_systems() has put the lab's systems first: their number is that of the last commit among them.
+    # load_patches() has put the lab's patches first: their number is that of the last commit among them.
     tags = {STOCK_TAG: 0, LAB_TAG: sum(commit.lab for commit in commits)}
     for number, commit in enumerate(commits):
         message = f"{commit.subject}\n\n{commit.body}\n".encode()

@@ -42,6 +42,8 @@ def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
         "bdi_writeback_ctx",
         "bdi_wb_affinity",
         "bdi_wb_auto",
+        "bdi_wb_number",
+        "bdi_wb_throttle",
         "bdi_wb_workers",
         "labblk_ftl",
         "labblk_media",

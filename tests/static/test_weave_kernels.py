@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from lab.tree.hooks import load_systems
+from lab.tree.hooks import load_patches
 from lab.tree.source import Source, fetch
 from lab.tree.weave import BRANCH, STOCK_TAG, Woven, git, weave
 from lab.util.paths import REPO, cache_dir
@@ -52,10 +52,10 @@ def added_lines(tree: Woven) -> Counter[str]:
     return Counter(line for line in diff.splitlines() if re.match(r"\+(?!\+\+ )", line))
 
 
-def test_every_system_becomes_a_commit(either: Woven) -> None:
-    systems = load_systems(REPO / "hooks", REPO / "kernel", either.source.series)
+def test_every_patch_becomes_a_commit(either: Woven) -> None:
+    patches = load_patches(REPO / "hooks", REPO / "kernel", either.source.series)
     titles = git(either.path, "log", "--reverse", "--format=%s", f"{STOCK_TAG}..{BRANCH}").splitlines()
-    assert titles == [system.title for system in systems]
+    assert titles == [patch.title for patch in patches]
 
 
 def test_nothing_names_a_field_that_moved_into_the_contexts(either: Woven) -> None:

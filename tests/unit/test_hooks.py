@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.tree.applier import Applier, Overlay, changed_places
-from lab.tree.hooks import Hook, load_systems, parse_hook, read_text, to_bytes
+from lab.tree.hooks import Hook, load_patches, parse_hook, read_text, to_bytes
 from lab.util.errors import LabError
 from tests.madeup import MAKE, RENAME, clone, linux_tree, write_files
 
@@ -168,14 +168,14 @@ def test_text_of_any_encoding_survives(tmp_path: Path) -> None:
 
 
 def loaded(root: Path, series: str = SERIES) -> dict[str, list[str]]:
-    systems = load_systems(root / "hooks", root / "kernel", series)
-    return {system.name: [one.path.name for one in system.hooks] for system in systems}
+    patches = load_patches(root / "hooks", root / "kernel", series)
+    return {patch.name: [one.path.name for one in patch.hooks] for patch in patches}
 
 
-def test_systems_come_in_order_with_their_files(tmp_path: Path) -> None:
+def test_patches_come_in_order_with_their_files(tmp_path: Path) -> None:
     root = clone(tmp_path)
-    systems = load_systems(root / "hooks", root / "kernel", SERIES)
-    assert [(system.title, list(system.files)) for system in systems] == [
+    patches = load_patches(root / "hooks", root / "kernel", SERIES)
+    assert [(patch.title, list(patch.files)) for patch in patches] == [
         ("wb: contexts", ["mm/ctx.c"]),
         ("fs: streams", ["fs/stream.c"]),
     ]
@@ -197,7 +197,7 @@ def test_variant_of_a_series_replaces_the_common_hook(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("kernel/fs/lost/x.c", "", None),
-        ("kernel/block/x.c", "", "kernel/block/x.c belongs to no system"),
+        ("kernel/block/x.c", "", "kernel/block/x.c belongs to no patch"),
         (
             "hooks/b-streams/series.toml",
             'title = "t"\nmessage = "m"\nkernel = ["*"]\n',
@@ -229,7 +229,7 @@ def test_variant_of_a_series_replaces_the_common_hook(tmp_path: Path) -> None:
         ("hooks/b-streams/notes.txt", "", "hooks/b-streams/notes.txt is not a hook"),
     ],
 )
-def test_bad_systems_are_refused(tmp_path: Path, name: str, text: str, said: str | None) -> None:
+def test_bad_patches_are_refused(tmp_path: Path, name: str, text: str, said: str | None) -> None:
     root = write_files(clone(tmp_path), {name: text})
     if said is None:
         assert loaded(root)

@@ -10,20 +10,22 @@ from lab.tree.series import write_series
 from lab.tree.source import Source
 from lab.tree.weave import weave
 from lab.util.errors import LabError
-from tests.madeup import add_lab, linux_tree
+from tests.madeup import add_lab, linux_tree, write_files
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
 
 
 def test_series_applies_to_a_pristine_tree(source: Source, repo: Path, tmp_path: Path) -> None:
     patches = write_series(source, tmp_path / "out", repo)
-    assert [patch.name for patch in patches] == [
-        "0000-cover-letter.patch",
-        "0001-wb-contexts.patch",
-        "0002-fs-streams.patch",
+    assert [patch.relative_to(tmp_path / "out").as_posix() for patch in patches] == [
+        "a-contexts/0000-cover-letter.patch",
+        "a-contexts/0001-wb-contexts.patch",
+        "b-streams/0000-cover-letter.patch",
+        "b-streams/0001-fs-streams.patch",
     ]
     tree = linux_tree(tmp_path / "pristine")
-    commands = (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["am", "-q", *map(str, patches[1:])])
+    mails = [str(patch) for patch in patches if "cover-letter" not in patch.name]
+    commands = (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["am", "-q", *mails])
     for command in commands:
         subprocess.run([*GIT, *command], cwd=tree, check=True, capture_output=True)
     woven = weave(source, repo).path
@@ -31,18 +33,56 @@ def test_series_applies_to_a_pristine_tree(source: Source, repo: Path, tmp_path:
     assert differing.returncode == 0
 
 
+def test_patches_with_one_first_letter_are_one_series(source: Source, repo: Path, tmp_path: Path) -> None:
+    second = 'title = "wb: more"\nmessage = "Why."\nkernel = ["block/*"]\n'
+    write_files(repo, {"kernel/block/more.c": "int more;\n", "hooks/a2-more/series.toml": second})
+    patches = write_series(source, tmp_path / "out", repo)
+    assert [patch.name for patch in patches if patch.parent.name == "a-contexts"] == [
+        "0000-cover-letter.patch",
+        "0001-wb-contexts.patch",
+        "0002-wb-more.patch",
+    ]
+
+
 def test_lab_is_not_proposed(source: Source, repo: Path, tmp_path: Path) -> None:
     add_lab(repo)
     patches = write_series(source, tmp_path / "out", repo)
-    assert [patch.name[5:] for patch in patches[1:]] == ["wb-contexts.patch", "fs-streams.patch"]
-    assert "block: lab" not in patches[0].read_text()
+    assert [patch.name[5:] for patch in patches if "cover" not in patch.name] == [
+        "wb-contexts.patch",
+        "fs-streams.patch",
+    ]
+    assert all("block: lab" not in patch.read_text() for patch in patches)
 
 
-def test_cover_letter_is_rendered(source: Source, repo: Path, tmp_path: Path) -> None:
-    letter = write_series(source, tmp_path / "out", repo)[0].read_text()
-    assert "Subject: [PATCH 0/2] wb: all\n" in letter
-    assert "On 7.3.4:\n  - wb: contexts\n  - fs: streams\n" in letter
-    assert "***" not in letter
+def test_cover_letters_are_rendered(source: Source, repo: Path, tmp_path: Path) -> None:
+    write_series(source, tmp_path / "out", repo)
+    first, second = (
+        (tmp_path / "out" / name / "0000-cover-letter.patch").read_text()
+        for name in ("a-contexts", "b-streams")
+    )
+    assert "Subject: [PATCH 0/1] wb: all\n" in first
+    assert "\nA problem.\n\nOn 7.3.4\n" in first
+    assert "Subject: [PATCH 0/1] fs: all\n" in second
+    assert "\nAnother problem.\n\nOn 7.3.4, wb: all\n" in second
+    assert "***" not in first + second
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({}, "found 0"),
+        ({"b-x.txt": "s\n\nt\n", "b-y.txt": "s\n\nt\n"}, "found 2"),
+        ({"b-x.txt": "s\n"}, "a subject"),
+    ],
+)
+def test_system_without_its_text_is_refused(
+    source: Source, repo: Path, tmp_path: Path, texts: dict[str, str], said: str
+) -> None:
+    (repo / "hooks/b-streams.txt").unlink()
+    write_files(repo / "hooks", texts)
+    with pytest.raises(LabError, match=said):
+        write_series(source, tmp_path / "out", repo)
+    assert not (tmp_path / "out").exists()
 
 
 def test_same_input_gives_same_patches(source: Source, repo: Path, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_no_file_is_shared_with_stock(source: Source, repo: Path) -> None:
     assert not (woven.path / "fs/other.c").samefile(source.path / "fs/other.c")
 
 
-def test_one_commit_per_system_on_top_of_stock(source: Source, repo: Path) -> None:
+def test_one_commit_per_patch_on_top_of_stock(source: Source, repo: Path) -> None:
     woven = weave(source, repo)
     assert git(woven, "log", "--format=%s", "woven").splitlines() == [
         "fs: streams",
@@ -145,7 +145,7 @@ def test_our_file_may_not_replace_a_stock_one(source: Source, repo: Path) -> Non
         weave(source, repo)
 
 
-def test_system_without_any_change_is_refused(source: Source, repo: Path) -> None:
+def test_patch_without_any_change_is_refused(source: Source, repo: Path) -> None:
     (repo / "kernel/fs/stream.c").unlink()
     manifest = repo / "hooks/b-streams/series.toml"
     manifest.write_text(manifest.read_text().replace('["fs/*"]', "[]"))

@@ -20,8 +20,8 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _KERNEL_DOC = re.compile(r"^(?:Warning|Error): (?:\.\./)?(?P<path>[^\s:]+):\d+ (?P<text>.*)$", re.IGNORECASE)
-# No source is read by make's own words, which name a line of a Makefile.
-_ERROR = re.compile(r"\b(?:fatal )?error: |\*\*\* ")
+# Of compiler and checkers, of kconfig, of the linker, of make.
+_ERROR = re.compile(r"\berror: |\bsyntax error\b|undefined reference|multiple definition|\*\*\* ")
 
 
 def parse(lines: Iterable[str]) -> Messages:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,7 @@ class CheckTree:
         Raises:
             LabError: the series does not weave, or there is no room for the tree.
         """
+        self._source = source
         self.path = home / "linux"
         home.mkdir(parents=True, exist_ok=True)
         copy_stock(source.path, self.path)
@@ -91,8 +93,19 @@ class CheckTree:
             number: of the patch; 0: none of them.
         """
         commit = self.patches[number - 1].commit if number else self.patches[0].before
+        self._leave_stock(commit)
         git(self.path, "checkout", "--quiet", "--force", "--detach", commit)
         self.at = number
+
+    def _leave_stock(self, commit: str) -> None:
+        """Make stock again, and no longer git's, what another series changed and a commit does not know."""
+        wanted = set(git(self.path, "ls-tree", "-r", "--name-only", commit).splitlines())
+        others = set(git(self.path, "ls-files").splitlines()) - wanted
+        stock = sorted(name for name in others if (self._source.path / name).is_file())
+        for name in stock:
+            shutil.copyfile(self._source.path / name, self.path / name)
+        if stock:
+            git(self.path, "update-index", "--force-remove", "--", *stock)
 
     def _patches(self) -> list[Patch]:
         wanted = ("--reverse", "--format=%H %T %s")

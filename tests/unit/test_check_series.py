@@ -218,6 +218,16 @@ def test_objects_of_a_run_that_was_killed_are_made_again(source: Source, repo: P
     assert checked(source, repo, wanted="2") == {2: expected[2]}
 
 
+def test_file_that_the_series_no_longer_touches_is_stock_again(source: Source, repo: Path) -> None:
+    assert checked(source, repo) == {1: [], 2: []}
+    tree = source.path.parent / "cache/check" / source.identity / "linux"
+    assert "first_wb" in (tree / "fs/fs-writeback.c").read_text()
+    (repo / "hooks/a-contexts/01-rename.cocci").unlink()
+    assert checked(source, repo) == {1: [], 2: []}
+    assert (tree / "fs/fs-writeback.c").read_text() == FS_WRITEBACK
+    assert (tree / "mm/ctx.c").exists()
+
+
 def test_tree_that_does_not_compile_below_the_series_is_told(source: Source, repo: Path) -> None:
     (source.path / "fs/other.c").write_text("//SAY error: stock is broken\n")
     with pytest.raises(LabError, match=r"before the first patch the tree does not compile for um.*is broken"):

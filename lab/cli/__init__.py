@@ -16,7 +16,7 @@ from typing import NoReturn
 import click
 
 # Each registers its commands.
-from lab.cli import kernels, measuring, packaging, probing, proving, reading  # noqa: F401
+from lab.cli import checking, kernels, measuring, packaging, probing, proving, reading  # noqa: F401
 from lab.cli.group import cli as cli
 from lab.util.errors import LabError
 from lab.util.paths import cache_dir

@@ -47,14 +47,33 @@ def fetch(tree: Path | None, series: str | None) -> None:
 
 
 @cli.command()
+@click.option(
+    "--everywhere", is_flag=True, help="Try each packaged series, and --source; print where it weaves"
+)
+@output_folder("results/weaves", "Folder for the table of --everywhere")
 @source_options
-def weave(tree: Path | None, series: str | None) -> None:
+def weave(*, everywhere: bool, output: Path, tree: Path | None, series: str | None) -> int:
     """Weave our change onto the kernel source; print where."""
     from lab.tree import weave as weaver
 
+    if everywhere:
+        if series is not None:
+            raise click.UsageError("--everywhere takes each series: it goes without --series")
+        return _weave_everywhere(tree, output)
     source = source_of(tree, series)
     woven = weaver.weave(source)
     click.echo(f"Linux {source.version} with parallel writeback: {woven.path}")
+    return 0
+
+
+def _weave_everywhere(tree: Path | None, output: Path) -> int:
+    """Print and keep the table of where our change weaves; return 1 if it does not somewhere."""
+    from lab.tree import everywhere
+
+    kernels = everywhere.try_all([] if tree is None else [tree])
+    everywhere.keep(kernels, output)
+    click.echo(everywhere.table(kernels), nl=False)
+    return 1 if any(one.refused for one in kernels) else 0
 
 
 @cli.command()

@@ -30,7 +30,7 @@ from lab.proof import cuts, mutants, schedules
 from lab.result import published_table, report, throttle
 from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
-from lab.tree import change
+from lab.tree import change, everywhere
 from lab.tree.source import SERIES
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
@@ -124,6 +124,10 @@ def _schedules(data: bytes, meta: Meta) -> str:
     return schedules.table(TypeAdapter(list[schedules.Outcome]).validate_json(data))
 
 
+def _weaves(data: bytes, meta: Meta) -> str:
+    return everywhere.table(TypeAdapter(list[everywhere.Kernel]).validate_json(data))
+
+
 def _probe(probe: type[Probe[Any]]) -> View:
     return lambda data, meta: probe.table(pd.DataFrame(json.loads(data)))
 
@@ -137,6 +141,7 @@ VIEWS: dict[str, View] = {
     "published": _published,
     "schedules": _schedules,
     "throttle": _throttle,
+    "weaves": _weaves,
     **{probe.name: _probe(probe) for probe in PROBES},
 }
 

@@ -26,8 +26,8 @@ ROOT = f"trans=virtio,version=9p2000.L,cache=loose,access=any,msize={MSIZE}"
 # The TSC counts what the clock says, in virtual time at 1 GHz, and may be believed: the kernel's watchdog
 # over it would only see how CPUs take turns on the host. The rounds of the delay loop in a tick of a
 # millisecond are told, for measuring them on each CPU takes long; in the host's time they are for 2.5 GHz.
-# For the same reason its watchdogs have more patience. Whether the timer's interrupt comes within ten ticks is
-# not tried: on a busy host it does not, and the kernel would panic.
+# For the same reason its watchdogs have more patience. Whether the timer's interrupt comes within ten ticks
+# is not tried: on a busy host it does not, and the kernel would panic.
 HOST_TIME = (
     "tsc=reliable",
     "no_timer_check",

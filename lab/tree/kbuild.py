@@ -109,16 +109,23 @@ class Kbuild:
             elif word == "LD" and what.strip() == "vmlinux.o":
                 self._progress.step("link")
 
-        self._make([f"-j{len(os.sched_getaffinity(0))}", goal], environment, watch)
+        self._make([goal], environment, watch)
         if full:
             counted.write_text(str(done))
 
-    def _make(
+    def run(
         self,
-        goals: list[str],
-        environment: Mapping[str, str] | None,
+        goals: Sequence[str],
+        environment: Mapping[str, str] | None = None,
         watch: Callable[[str], None] | None = None,
-    ) -> None:
+    ) -> int:
+        """Run make on all CPUs; return its status.
+
+        Args:
+            goals: make's goals, and variables for them alone.
+            environment: variables that make gets beside its own.
+            watch: called with each line of its output, newline included.
+        """
         # Nothing of the caller's environment: not its jobserver (make bench), not its CFLAGS.
         env = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
         # Compiling what ccache has preprocessed for its hash anyway saves a quarter of a cold build.
@@ -131,7 +138,16 @@ class Kbuild:
                 if watch:
                     watch(line)
 
-            status = stream(["make", *self._variables, *goals], self.work / "tree", env, seen)
+            jobs = f"-j{len(os.sched_getaffinity(0))}"
+            return stream(["make", *self._variables, jobs, *goals], self.work / "tree", env, seen)
+
+    def _make(
+        self,
+        goals: list[str],
+        environment: Mapping[str, str] | None,
+        watch: Callable[[str], None] | None = None,
+    ) -> None:
+        status = self.run(goals, environment, watch)
         if status != 0:
             raise LabError(
                 f"building the {self._name} failed (make's status {status}); "

@@ -21,7 +21,11 @@ SUITE = "trixie-backports"
 STAMP = ".pwb-source.json"
 #: The kernel series that is meant unless another one is asked for.
 SERIES = "7.3"
+#: The oldest one that the change is meant for.
+OLDEST = "7.2"
 
+# What is fetched and what can be done instead, for errors.
+_WHAT = ("the kernel source", "name a tree of your own")
 _MARKS = ("fs/fs-writeback.c", "mm/backing-dev.c")
 _SERIES = re.compile(r"^\d+\.\d+$")
 
@@ -64,6 +68,24 @@ def fetch(series: str = SERIES) -> Source:
         return cached
     with exclusive(home / f"{series}.lock", f"fetching the kernel source {series}"):
         return _cached(home, series) or _download(home, series)
+
+
+def packaged() -> list[str]:
+    """Return the kernel series that the machine's Debian mirror has, from the oldest one that is meant on.
+
+    Raises:
+        LabError: apt or its keyring is missing, or no mirror can be reached.
+    """
+    home = cache_dir() / "source"
+    with exclusive(home / "list.lock", "asking which kernel series are packaged"):
+        work = home / "list.partial"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        try:
+            apt = reachable(work, [SUITE], *_WHAT)
+            return [series for series in _packaged_series(apt) if _numbers(series) >= _numbers(OLDEST)]
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def user_tree(path: Path) -> Source:
@@ -154,7 +176,7 @@ def _download(home: Path, series: str) -> Source:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     try:
-        apt = reachable(work, [SUITE], "the kernel source", "name a tree of your own")
+        apt = reachable(work, [SUITE], *_WHAT)
         package = f"linux-source-{series}"
         version = apt.version(package)
         if version is None:
@@ -196,4 +218,8 @@ def _packaged_series(apt: Apt) -> list[str]:
     """Return the kernel series whose source is packaged, in order."""
     names = apt.names(r"^linux-source-[0-9]+\.[0-9]+$")
     series = [name.removeprefix("linux-source-") for name in names]
-    return sorted(series, key=lambda text: [int(number) for number in text.split(".")])
+    return sorted(series, key=_numbers)
+
+
+def _numbers(series: str) -> list[int]:
+    return [int(number) for number in series.split(".")]

@@ -14,8 +14,9 @@ from lab.tree.source import Source
 from lab.util.errors import LabError
 from lab.util.paths import cache_dir
 
-# Kbuild refuses a sparse that does not know this keyword of C23; sparse 0.6.4 can check all the rest.
-_CHECK = "CHECK=sparse -D__typeof_unqual__=__typeof__"
+#: What make is told: kbuild refuses a sparse that does not know this keyword of C23; sparse 0.6.4 can check
+#: all the rest.
+CHECK = "CHECK=sparse -D__typeof_unqual__=__typeof__"
 _WARNING = re.compile(r"^(?P<path>[^\s:]+):\d+:\d+: (?P<text>(?:warning|error): .*)$")
 
 
@@ -41,7 +42,7 @@ def warnings(kernel: Kernel, source: Source, objects: Sequence[str]) -> Counter[
             f"build it first with: ./pwb build --machine {machine} {flavour}"
         )
     done = subprocess.run(
-        ["make", *make_variables(machine), "C=2", _CHECK, *objects],
+        ["make", *make_variables(machine), "C=2", CHECK, *objects],
         cwd=tree,
         env={**os.environ, "LC_ALL": "C", "CCACHE_DIR": str(cache_dir() / "ccache"), "MAKEFLAGS": ""},
         capture_output=True,

@@ -85,7 +85,7 @@ def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven
             return woven
         patches = _patches(source, repo, lab_only)
         commits = _commits(source, patches, Applier(home / "spatch"))
-        _copy_stock(source.path, woven.path)
+        copy_stock(source.path, woven.path)
         _write_files(woven, commits, home)
         _write_history(woven.path, commits)
         _write_stamp(home / "stamp.json", identity, _final_files(commits))
@@ -174,7 +174,16 @@ def _final_files(commits: list[_Commit]) -> dict[str, bytes]:
     return {path: data for commit in commits for path, data in commit.files.items()}
 
 
-def _copy_stock(stock: Path, tree: Path) -> None:
+def copy_stock(stock: Path, tree: Path) -> None:
+    """Copy a kernel tree, whole or not at all; a copy that is there stays as it is.
+
+    Args:
+        stock: the tree.
+        tree: the copy, in a folder that is there.
+
+    Raises:
+        LabError: it could not be copied.
+    """
     if tree.is_dir():
         return
     partial = tree.with_name("linux.partial")

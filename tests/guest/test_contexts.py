@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.check import kunit
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from tests.guest import output
@@ -53,14 +54,10 @@ def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
         "xfs_agwb",
         "xfs_agwb_hint",
     ]
-    script = f"""
-        cd /sys/kernel/debug/kunit
-        for suite in {" ".join(suites)}; do echo 1 > $suite/run; cat $suite/results; done
-    """
-    report = output_of(request.getfixturevalue(fixture), script, fs="none", kernel_arguments=[])
-    assert "not ok" not in report, report
-    for suite in suites:
-        assert re.search(rf"^ok \d+ {suite}$", report, re.MULTILINE), report
+    kernel = request.getfixturevalue(fixture)
+    report = output_of(kernel, kunit.script(suites), fs="none", kernel_arguments=[])
+    assert kunit.failed(report) == [], report
+    assert kunit.suites(report) == suites, report
 
 
 # nwritebacks, wb_affinity, wb_workers.

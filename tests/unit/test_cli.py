@@ -15,6 +15,9 @@ import pandas as pd
 import pytest
 
 from lab import cli
+from lab.check import series as checking
+from lab.check.patches import Patch
+from lab.check.series import Checked, Outcome
 from lab.experiment import bench, fiojob
 from lab.machine import devices, guest, host
 from lab.machine.hardware import Hardware
@@ -24,7 +27,7 @@ from lab.package import wbctl as package_wbctl
 from lab.probes import runner
 from lab.probes.amplification.probe import Amplification
 from lab.result import profile, published_table, results
-from lab.tree import build, config, series, source, weave
+from lab.tree import build, config, everywhere, series, source, weave
 from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
 
@@ -277,6 +280,46 @@ def test_source_and_series_exclude_each_other(calls: Calls, capsys: pytest.Captu
     assert run("fetch", "--source", "/mine", "--series", "7.3") == 2
     assert "--source and --series exclude each other" in capsys.readouterr().err
     assert calls == []
+
+
+def test_check_series_says_which_patch_fails(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch = Patch(2, "wb: x", "c", "b", "k", ())
+    found = [Checked(patch, [Outcome("um", ["fs/a.c:1:1: error: no"], 1.0)])]
+    monkeypatch.setattr(checking, "check", calls.recorder("check", found))
+    assert run("check-series", "--patches", "2..3", "--checks", "um,arm64", "--kunit") == 1
+    _, given, names, wanted, _ = calls[-1]
+    assert (given, names, wanted) == (SOURCE, ["um", "arm64", "kunit"], "2..3")
+    said = capsys.readouterr()
+    assert "2 wb: x   FAILS" in said.out
+    assert said.err == (
+        "pwb: error: patch 2 (wb: x) is the first that fails, the check um: fs/a.c:1:1: error: no\n"
+    )
+    monkeypatch.setattr(
+        checking, "check", calls.recorder("check", [Checked(patch, [Outcome("um", [], 1.0)])])
+    )
+    assert run("check-series") == 0
+    assert calls[-1][2] == [*checking.USUAL]
+
+
+def test_help_of_check_series_names_every_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check-series", "--help") == 0
+    # A line of it is as wide as the terminal.
+    assert ",".join(checking.NAMES) in "".join(capsys.readouterr().out.split())
+
+
+def test_weave_everywhere_prints_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = [everywhere.Kernel("7.3.4", "linux-source-7.3", 7)]
+    monkeypatch.setattr(everywhere, "try_all", lambda trees: kernels if not trees else [])
+    assert run("weave", "--everywhere", "--output", str(tmp_path / "out")) == 0
+    assert "| Linux 7.3.4 |" in capsys.readouterr().out
+    assert (tmp_path / "out/table.md").read_text() == everywhere.table(kernels)
+    kernels.append(everywhere.Kernel("7.4.0", None, 0, "hook x moved"))
+    assert run("weave", "--everywhere", "--output", str(tmp_path / "out")) == 1
+    assert run("weave", "--everywhere", "--series", "7.2") == 2
 
 
 def test_fetch_weave_and_series_print_what_they_made(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.tree.source import fetch, user_tree
+from lab.tree.source import fetch, packaged, user_tree
 from lab.util import apt as apts
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
@@ -112,6 +112,11 @@ def test_half_a_tree_is_not_used(apt: Path, cache: Path) -> None:
     (cache / "7.3.partial").mkdir()
     assert (fetch("7.3").path / "mm/backing-dev.c").is_file()
     assert leftovers(cache) == [broken.name]
+
+
+def test_packaged_series_are_those_from_the_oldest_that_is_meant(apt: Path, cache: Path) -> None:
+    assert packaged() == ["7.2", "7.3", "7.12"]
+    assert not list((cache / "source").glob("*.partial"))
 
 
 def test_series_that_is_not_packaged_names_those_that_are(apt: Path, cache: Path) -> None:

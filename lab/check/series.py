@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The series, patch by patch: all checks on each, and which patch fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lab.check.checkpatch import Checkpatch
+from lab.check.coccinelle import Coccinelle
+from lab.check.compiled import Compiled, Strict
+from lab.check.configurations import CONFIGURATIONS
+from lab.check.folder import Folder
+from lab.check.kunit import KUnit
+from lab.check.patches import CheckTree, Patch, chosen
+from lab.machine import host
+from lab.tree.source import Source
+from lab.util.errors import unknown_name
+from lab.util.lock import exclusive
+from lab.util.paths import REPO, cache_dir
+from lab.util.progress import Progress
+
+# The names of all checks, in the order in which they are made: what takes a moment comes first.
+NAMES = (
+    Checkpatch.name,
+    *(configuration.name for configuration in CONFIGURATIONS),
+    Strict.name,
+    Coccinelle.name,
+    KUnit.name,
+)
+#: What is checked unless something else is asked for: all that needs no link.
+USUAL = tuple(name for name in NAMES if name != KUnit.name)
+
+_DISK_BYTES = 8 << 30
+
+
+class Check(Protocol):
+    """A check of patches.
+
+    Attributes:
+        name: what users call it.
+    """
+
+    name: str
+
+    def inputs(self, patch: Patch) -> list[str]:
+        """Return what decides the outcome: as long as it stays the same the patch is not checked again."""
+
+    def before(self, patch: Patch) -> None:
+        """See what the tree below the patch is like, which the tree is put to."""
+
+    def after(self, patch: Patch) -> list[str]:
+        """Return what is wrong with the patch, which the tree is put to; nothing: it passes."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check said of a patch.
+
+    Attributes:
+        check: its name.
+        failures: what is wrong, a line each; none: it passes.
+        seconds: how long it took on the host when it was made.
+    """
+
+    check: str
+    failures: list[str]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A patch and what its checks said, in their order."""
+
+    patch: Patch
+    outcomes: list[Outcome]
+
+    @property
+    def failed(self) -> list[Outcome]:
+        """Return the outcomes of the checks that it fails."""
+        return [outcome for outcome in self.outcomes if outcome.failures]
+
+
+def check(
+    source: Source,
+    names: Sequence[str] = USUAL,
+    wanted: str | None = None,
+    *,
+    fresh: bool = False,
+    show: Callable[[Checked], None] = lambda _: None,
+    repo: Path = REPO,
+) -> list[Checked]:
+    """Check the series patch by patch.
+
+    Each outcome is kept in the cache as soon as it is known, and made again only when what decides it has
+    changed.
+
+    Args:
+        source: the tree that the series is for.
+        names: of the checks, see :data:`NAMES`.
+        wanted: which patches, see :func:`lab.check.patches.chosen`; None: all.
+        fresh: check again what was checked before.
+        show: told of each patch when all its checks are done.
+        repo: clone that holds ``kernel/`` and ``hooks/``.
+
+    Returns:
+        The patches, in order.
+
+    Raises:
+        LabError: an unknown check or patch, a program is missing, the series does not weave, the tree below
+            it does not compile, or another run checks the same source.
+    """
+    for name in names:
+        if name not in NAMES:
+            raise unknown_name("check", name, NAMES)
+    host.check(host.Need(disk_bytes=_DISK_BYTES))
+    home = cache_dir() / "check" / source.identity
+    with (
+        exclusive(home / "lock", f"checking the series for {source.version}"),
+        Progress("series") as progress,
+    ):
+        progress.step("weave")
+        tree = CheckTree(source, home, repo)
+        patches = chosen(tree.patches, wanted)
+        checks = [one for one in _checks(source, tree, home, progress) if one.name in names]
+        results = {(patch, one.name): _Result(home, one, patch) for patch in patches for one in checks}
+        found = []
+        for patch in patches:
+            done = {one.name: results[patch, one.name].read() for one in checks}
+            left = [one for one in checks if fresh or done[one.name] is None]
+            for outcome in _check(patch, left, tree, progress):
+                results[patch, outcome.check].write(outcome)
+                done[outcome.check] = outcome
+            found.append(Checked(patch, [outcome for outcome in done.values() if outcome]))
+            show(found[-1])
+    return found
+
+
+def _checks(source: Source, tree: CheckTree, home: Path, progress: Progress) -> list[Check]:
+    folders = {one.name: Folder(one, tree, home, progress) for one in CONFIGURATIONS}
+    compiled = [Compiled(folder) for folder in folders.values()]
+    strict = Strict(folders["x86-64"], tree)
+    coccinelle = Coccinelle(source, tree, home / "coccinelle")
+    return [Checkpatch(source, tree), *compiled, strict, coccinelle, KUnit(folders["um"])]
+
+
+def _check(patch: Patch, checks: list[Check], tree: CheckTree, progress: Progress) -> list[Outcome]:
+    """Make checks of a patch: all of them look at the tree below it before any looks at the patch."""
+    took = dict.fromkeys((one.name for one in checks), 0.0)
+    outcomes = []
+    for number, what in ((patch.number - 1, "below"), (patch.number, "with")):
+        if checks:
+            tree.show(number)
+        for one in checks:
+            progress.step(f"{what} patch {patch.number}: {one.name}")
+            began = time.monotonic()
+            if what == "below":
+                one.before(patch)
+            else:
+                failures = one.after(patch)
+            took[one.name] += time.monotonic() - began
+            if what == "with":
+                outcomes.append(Outcome(one.name, failures, round(took[one.name], 1)))
+    return outcomes
+
+
+class _Result:
+    """The file in which the outcome of one check of one patch is kept."""
+
+    def __init__(self, home: Path, check: Check, patch: Patch) -> None:
+        key = hashlib.sha256("\0".join([check.name, *check.inputs(patch)]).encode()).hexdigest()[:32]
+        self._path = home / "outcomes" / f"{key}.json"
+
+    def read(self) -> Outcome | None:
+        try:
+            return Outcome(**json.loads(self._path.read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+    def write(self, outcome: Outcome) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")

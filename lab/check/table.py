@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Show what the checks of a series said: a table of patches and checks, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from lab.check.series import Checked
+from lab.util.progress import duration
+
+# Of one check of one patch; the first tells most.
+_SHOWN = 5
+
+
+def show(console: Console, found: Sequence[Checked]) -> None:
+    """Print the table, and below it each line that is wrong."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("patch", overflow="ellipsis", no_wrap=True)
+    for outcome in found[0].outcomes:
+        table.add_column(outcome.check)
+    for checked in found:
+        said = ("FAILS" if outcome.failures else "ok" for outcome in checked.outcomes)
+        table.add_row(f"{checked.patch.number} {checked.patch.title}", *said)
+    console.print(table)
+    for checked in found:
+        for outcome in checked.failed:
+            told = f"patch {checked.patch.number}, {outcome.check}:"
+            for line in outcome.failures[:_SHOWN]:
+                console.print(told, line, markup=False, highlight=False, soft_wrap=True)
+            if len(outcome.failures) > _SHOWN:
+                more = len(outcome.failures) - _SHOWN
+                console.print(told, f"and {more} lines more", markup=False, highlight=False)
+
+
+def line(checked: Checked) -> str:
+    """Say in a line what became of a patch, and how long its checks took when they were made."""
+    failed = ", ".join(outcome.check for outcome in checked.failed)
+    took = duration(sum(outcome.seconds for outcome in checked.outcomes))
+    return f"{checked.patch}: {f'FAILS {failed}' if failed else 'ok'}, {took}"
+
+
+def verdict(found: Sequence[Checked]) -> str | None:
+    """Return the sentence that names the first patch that fails, and by what; None where none fails."""
+    first = next((checked for checked in found if checked.failed), None)
+    if first is None:
+        return None
+    outcome = first.failed[0]
+    return f"{first.patch} is the first that fails, the check {outcome.check}: {outcome.failures[0]}"

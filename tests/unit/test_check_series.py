@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The series patch by patch: which patch is named; ``make`` is a small fake that says what sources ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.check import series, table
+from lab.check.configurations import Configuration
+from lab.check.patches import Patch, chosen
+from lab.check.series import Checked, Outcome
+from lab.machine import host
+from lab.tree.source import Source
+from lab.util.errors import LabError
+from tests.madeup import FS_WRITEBACK, write_files
+
+# Compiles what has changed since, itself or in what it includes; goals are folders or objects. It says each
+# line "//SAY warning: ..." of a source, with W=1 also "//STRICT warning: ..."; "//SAY error: ..." is one.
+FAKE_MAKE = """#!/usr/bin/python3
+import os, pathlib, re, shutil, sys
+obj = pathlib.Path("obj")
+obj.mkdir(exist_ok=True)
+goals = [word for word in sys.argv[1:] if "=" not in word and not word.startswith("-")]
+with open(os.environ["HOME"] + "/made", "a") as log:
+    print(*goals, file=log)
+if goals == ["allnoconfig"]:
+    shutil.copy(os.environ["KCONFIG_ALLCONFIG"], obj / ".config")
+    sys.exit()
+status = 0
+files = [path for goal in goals for path in
+         ([pathlib.Path(goal).with_suffix(".c")] if goal.endswith(".o") else pathlib.Path(goal).rglob("*.c"))]
+for file in files:
+    text = file.read_text()
+    flags = "W=1" if "W=1" in sys.argv else ""
+    included = [open("include/" + name).read() for name in re.findall('#include "(.*)"', text)]
+    made = obj / file.with_suffix(".o")
+    content = flags + text + "".join(included)
+    if made.exists() and made.read_text() == content:
+        continue
+    print(f"  CC      {made.relative_to(obj)}")
+    ok = True
+    for number, line in enumerate(text.splitlines(), 1):
+        word, _, said = line.partition(" ")
+        if word == "//SAY" or (word == "//STRICT" and flags):
+            print(f"../{file}:{number}:1: {said}")
+            ok = ok and "error:" not in said
+    made.parent.mkdir(parents=True, exist_ok=True)
+    if ok:
+        made.write_text(content)
+    else:
+        made.unlink(missing_ok=True)
+        print(f"make[1]: *** [../scripts/Makefile.build:1: {made}] Error 1")
+        status = 2
+sys.exit(status)
+"""
+CHECKPATCH = """\
+my $status = 0;
+for my $file (grep { !/^--/ } @ARGV) {
+    open(my $mail, '<', $file);
+    while (<$mail>) { if (/^\\+.*UGLY/) { print "$file:$.: WARNING:UGLY: it is\\n"; $status = 1; } }
+}
+exit $status;
+"""
+RULE = """\
+virtual report
+@r@
+position p;
+@@
+bad@p();
+@script:python depends on report@
+p << r.p;
+@@
+coccilib.report.print_report(p[0], "WARNING: it is bad")
+"""
+MEND = """\
+# Makes it compile.
+# places: mm/ctx.c 1
+--- a/mm/ctx.c
++++ b/mm/ctx.c
+@@ @@
+ int ctx;
+-//SAY error: half of it is missing
++int half;
+"""
+CHANGE = """\
+# Changes a file of the first patch.
+# places: mm/ctx.c 1
+--- a/mm/ctx.c
++++ b/mm/ctx.c
+@@ @@
+ int ctx;
++int more;
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a fake make in front of the path."""
+    tools = write_files(tmp_path / "bin", {"make": FAKE_MAKE})
+    (tools / "make").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(host, "check", lambda _: None)
+    return tmp_path
+
+
+@pytest.fixture
+def source(source: Source) -> Source:
+    for folder in ("block", "drivers/block"):
+        (source.path / folder).mkdir(parents=True)
+    scripts = {"scripts/checkpatch.pl": CHECKPATCH, "scripts/coccinelle/misc/bad.cocci": RULE}
+    write_files(source.path, scripts)
+    return source
+
+
+def checked(source: Source, repo: Path, *names: str, wanted: str | None = None) -> dict[int, list[str]]:
+    """Check and return what is wrong, by the number of the patch."""
+    found = series.check(source, names or ["um"], wanted, repo=repo)
+    return {
+        one.patch.number: [line for outcome in one.outcomes for line in outcome.failures] for one in found
+    }
+
+
+def made(home: Path) -> int:
+    """Return how often the fake was called."""
+    log = home / "made"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def test_series_that_is_in_order_passes(source: Source, repo: Path) -> None:
+    assert checked(source, repo, *series.USUAL) == {1: [], 2: []}
+
+
+def test_patch_that_does_not_compile_alone_is_named(source: Source, repo: Path) -> None:
+    # The whole change compiles.
+    write_files(
+        repo,
+        {
+            "kernel/mm/ctx.c": "int ctx;\n//SAY error: half of it is missing\n",
+            "hooks/b-streams/01-mend.diff": MEND,
+        },
+    )
+    found = series.check(source, ["um", "x86-64"], repo=repo)
+    assert [bool(one.failed) for one in found] == [True, False]
+    assert table.verdict(found) == (
+        "patch 1 (wb: contexts) is the first that fails, the check um: "
+        "mm/ctx.c:2:1: error: half of it is missing"
+    )
+
+
+def test_new_warning_is_found_and_an_old_one_is_not(source: Source, repo: Path) -> None:
+    # The hook moves the old one to another line.
+    (source.path / "fs/fs-writeback.c").write_text(FS_WRITEBACK + "//SAY warning: an old one\n")
+    (source.path / "mm/backing-dev.c").write_text("//SAY warning: older\n")
+    (repo / "hooks/a-contexts/01-rename.cocci").unlink()
+    write_files(
+        repo,
+        {
+            "kernel/mm/ctx.c": "int ctx;\n//SAY warning: a new one\n",
+            "hooks/a-contexts/01-move.diff": (
+                "# Moves a line.\n# places: fs/fs-writeback.c 1\n--- a/fs/fs-writeback.c\n"
+                '+++ b/fs/fs-writeback.c\n@@ @@\n #include "defs.h"\n+#include "defs.h"\n \n'
+            ),
+            "hooks/b-streams/01-change.diff": CHANGE,
+        },
+    )
+    assert checked(source, repo) == {1: ["mm/ctx.c: warning: a new one"], 2: []}
+
+
+def test_further_warnings_are_of_the_files_of_a_patch(source: Source, repo: Path) -> None:
+    (source.path / "fs/other.c").write_text("//STRICT warning: not ours\n")
+    (source.path / "mm/backing-dev.c").write_text("//STRICT warning: an old one\n" + "void f(void);\n")
+    write_files(repo, {"kernel/mm/ctx.c": "//STRICT warning: a new one\n"})
+    (repo / "hooks/a-contexts/01-rename.cocci").unlink()
+    assert checked(source, repo, "strict") == {1: ["mm/ctx.c: warning: a new one"], 2: []}
+
+
+def test_second_run_does_nothing(source: Source, repo: Path, home: Path) -> None:
+    assert checked(source, repo, *series.USUAL) == {1: [], 2: []}
+    before = made(home)
+    assert before > 0
+    assert checked(source, repo, *series.USUAL) == {1: [], 2: []}
+    assert made(home) == before
+
+
+def test_only_what_changed_is_checked_again(source: Source, repo: Path) -> None:
+    assert checked(source, repo) == {1: [], 2: []}
+    outcomes = source.path.parent / "cache/check" / source.identity / "outcomes"
+    kept = set(outcomes.iterdir())
+    # Below it is what the first patch compiled to, where the second one of before was compiled last.
+    write_files(repo, {"kernel/fs/stream.c": "int stream;\n//SAY warning: a new one\n"})
+    assert checked(source, repo) == {1: [], 2: ["fs/stream.c: warning: a new one"]}
+    assert len(set(outcomes.iterdir()) - kept) == 1
+    write_files(repo, {"kernel/fs/stream.c": "int stream;\n"})
+    assert checked(source, repo) == {1: [], 2: []}
+
+
+def test_other_words_of_a_message_compile_nothing(source: Source, repo: Path, home: Path) -> None:
+    assert checked(source, repo) == {1: [], 2: []}
+    before = made(home)
+    write_files(
+        repo, {"hooks/a-contexts/series.toml": 'title = "wb: x"\nmessage = "Why?"\nkernel = ["mm/*"]\n'}
+    )
+    assert checked(source, repo) == {1: [], 2: []}
+    assert made(home) == before
+
+
+def test_objects_of_a_run_that_was_killed_are_made_again(source: Source, repo: Path) -> None:
+    write_files(repo, {"kernel/fs/stream.c": "//SAY warning: a new one\n"})
+    expected = {1: [], 2: ["fs/stream.c: warning: a new one"]}
+    assert checked(source, repo) == expected
+    cache = source.path.parent / "cache/check" / source.identity
+    (cache / "um/said.json").unlink()
+    for outcome in (cache / "outcomes").iterdir():
+        outcome.unlink()
+    assert checked(source, repo, wanted="2") == {2: expected[2]}
+
+
+def test_file_that_the_series_no_longer_touches_is_stock_again(source: Source, repo: Path) -> None:
+    assert checked(source, repo) == {1: [], 2: []}
+    tree = source.path.parent / "cache/check" / source.identity / "linux"
+    assert "first_wb" in (tree / "fs/fs-writeback.c").read_text()
+    (repo / "hooks/a-contexts/01-rename.cocci").unlink()
+    assert checked(source, repo) == {1: [], 2: []}
+    assert (tree / "fs/fs-writeback.c").read_text() == FS_WRITEBACK
+    assert (tree / "mm/ctx.c").exists()
+
+
+def test_tree_that_does_not_compile_below_the_series_is_told(source: Source, repo: Path) -> None:
+    (source.path / "fs/other.c").write_text("//SAY error: stock is broken\n")
+    with pytest.raises(LabError, match=r"before the first patch the tree does not compile for um.*is broken"):
+        series.check(source, ["um"], repo=repo)
+
+
+def test_settings_of_the_series_are_asked_for_where_it_has_them(
+    source: Source, repo: Path, home: Path
+) -> None:
+    lost = FAKE_MAKE.replace(
+        'shutil.copy(os.environ["KCONFIG_ALLCONFIG"], obj / ".config")',
+        'lines = open(os.environ["KCONFIG_ALLCONFIG"]).read().splitlines(True)\n'
+        '    lines = [line for line in lines if "CONFIG_BDI_WRITEBACK_AUTO" not in line]\n'
+        '    (obj / ".config").write_text("".join(lines))',
+    )
+    assert lost != FAKE_MAKE
+    (home / "bin/make").write_text(lost)
+    write_files(repo, {"kernel/fs/Kconfig.streams": "config BDI_WRITEBACK_AUTO\n\tbool\n"})
+    found = checked(source, repo)
+    assert found[1] == []
+    assert "CONFIG_BDI_WRITEBACK_AUTO=y (contexts.config" in found[2][0]
+
+
+def test_checkpatch_judges_each_patch(source: Source, repo: Path) -> None:
+    write_files(repo, {"kernel/fs/stream.c": "int UGLY;\n"})
+    found = checked(source, repo, "checkpatch")
+    assert found[1] == []
+    assert [line.partition(" ")[2] for line in found[2]] == ["WARNING:UGLY: it is"]
+
+
+def test_what_the_kernels_own_semantic_patches_find_is_new_or_old(source: Source, repo: Path) -> None:
+    bad = "void f(void)\n{\n\tbad();\n}\n"
+    (source.path / "mm/backing-dev.c").write_text(bad)
+    (repo / "hooks/a-contexts/01-rename.cocci").unlink()
+    write_files(
+        repo,
+        {
+            "kernel/fs/stream.c": bad,
+            "hooks/a-contexts/01-more.diff": (
+                "# Adds a line.\n# places: mm/backing-dev.c 1\n--- a/mm/backing-dev.c\n"
+                "+++ b/mm/backing-dev.c\n@@ @@\n void f(void)\n {\n+\tgood();\n"
+            ),
+        },
+    )
+    assert checked(source, repo, "coccinelle") == {1: [], 2: ["fs/stream.c: WARNING: it is bad"]}
+
+
+def test_missing_compiler_is_told_with_its_package() -> None:
+    made_up = Configuration("toaster", "toaster", ("common",), "no-such-", "gcc-no-such")
+    with pytest.raises(
+        LabError, match=r"no-such-gcc is missing, toaster is compiled with it: .*gcc-no-such,"
+    ):
+        made_up.compiler()
+
+
+def test_unknown_check_is_refused(source: Source, repo: Path) -> None:
+    with pytest.raises(LabError, match="unknown check 'arm': expected arm64"):
+        series.check(source, ["arm"], repo=repo)
+
+
+def patch(number: int) -> Patch:
+    return Patch(number, f"title {number}", "c", "b", "k", ())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "numbers"),
+    [(None, [1, 2, 3]), ("2", [2]), ("2..3", [2, 3]), ("2..", [2, 3]), ("..2", [1, 2]), ("3..9", [3])],
+)
+def test_patches_are_chosen_by_number(wanted: str | None, numbers: list[int]) -> None:
+    assert [one.number for one in chosen([patch(1), patch(2), patch(3)], wanted)] == numbers
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"), [("two", "names no patches"), ("..", "names no patches"), ("4", "the series has 1")]
+)
+def test_other_patches_are_refused(wanted: str, said: str) -> None:
+    with pytest.raises(LabError, match=said):
+        chosen([patch(1)], wanted)
+
+
+def test_line_and_verdict_name_what_failed() -> None:
+    fine = Checked(patch(1), [Outcome("um", [], 60.0), Outcome("arm64", [], 1.0)])
+    wrong = Checked(patch(2), [Outcome("um", [], 60.0), Outcome("arm64", ["a.c: warning: x"], 2.0)])
+    assert table.line(fine) == "patch 1 (title 1): ok, 1 min 1 s"
+    assert table.line(wrong) == "patch 2 (title 2): FAILS arm64, 1 min 2 s"
+    assert table.verdict([fine]) is None
+    assert table.verdict([fine, wrong]) == (
+        "patch 2 (title 2) is the first that fails, the check arm64: a.c: warning: x"
+    )

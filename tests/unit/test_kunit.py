@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+"""KUnit suites: what their results say, and when a patch fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TextIO
+
+import pytest
+
+from lab.check import kunit
+from lab.check.patches import Patch
+from lab.machine import guest
+from lab.util.errors import GuestError
+
+GOOD = """\
+    KTAP version 1
+    # Subtest: bdi_wb_auto
+    1..1
+    ok 1 it_doubles
+ok 1 bdi_wb_auto
+"""
+BAD = GOOD.replace("ok 1", "not ok 1")
+PATCH = Patch(1, "wb: x", "c", "b", "k", ())
+
+
+class MadeUpFolder:
+    """A folder that links, or says why not."""
+
+    configuration = SimpleNamespace(name="um")
+    objects = Path("/objects")
+
+    def __init__(self, failures: list[str] | None = None) -> None:
+        self.failures = failures or []
+
+    def make(self, goals: tuple[str, ...]) -> list[str]:
+        assert goals == ("linux",)
+        return self.failures
+
+
+def outcome(monkeypatch: pytest.MonkeyPatch, report: str, status: int = 0) -> list[str]:
+    def run(kernel: Path, command: list[str], *, stream: TextIO, **_: Any) -> SimpleNamespace:
+        assert kernel == Path("/objects/linux")
+        stream.write(report)
+        return SimpleNamespace(status=status)
+
+    monkeypatch.setattr(guest, "run", run)
+    return kunit.KUnit(MadeUpFolder()).after(PATCH)  # type: ignore[arg-type]
+
+
+def test_results_name_suites_and_failures() -> None:
+    assert kunit.suites(GOOD) == ["bdi_wb_auto"]
+    assert kunit.failed(GOOD) == []
+    assert kunit.failed(BAD) == ["not ok 1 it_doubles", "not ok 1 bdi_wb_auto"]
+
+
+def test_script_runs_all_suites_unless_some_are_named() -> None:
+    assert "for suite in *;" in kunit.script()
+    assert "for suite in one two;" in kunit.script(["one", "two"])
+
+
+def test_patch_fails_with_its_suites(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert outcome(monkeypatch, GOOD) == []
+    assert outcome(monkeypatch, BAD) == ["not ok 1 it_doubles", "not ok 1 bdi_wb_auto"]
+    assert outcome(monkeypatch, "") == ["there is no suite"]
+    assert outcome(monkeypatch, "", status=1) == ["the suites could not be run, status 1"]
+
+
+def test_patch_fails_whose_kernel_does_not_link_or_boot(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = kunit.KUnit(MadeUpFolder(["undefined reference to `x'"]))  # type: ignore[arg-type]
+    assert broken.after(PATCH) == ["undefined reference to `x'"]
+
+    def panic(*_: Any, **__: Any) -> None:
+        raise GuestError("the kernel reported:\n  oops")
+
+    monkeypatch.setattr(guest, "run", panic)
+    assert kunit.KUnit(MadeUpFolder()).after(PATCH) == [  # type: ignore[arg-type]
+        "the kernel reported: oops"
+    ]

@@ -440,10 +440,11 @@ def test_set_knows_the_most_contexts(machine: Machine, possible: str, most: int)
 
 def test_bounds_and_policies_are_those_of_the_kernel() -> None:
     ours = (SOURCES / "setting.c").read_text()
-    headers = "".join(path.read_text() for path in (REPO / "kernel" / "include" / "linux").glob("*.h"))
+    headers = [*(REPO / "kernel" / "include" / "linux").glob("*.h"), *(REPO / "hooks").glob("*/*.diff")]
+    text = "".join(path.read_text() for path in headers)
     for name in "CTX_PER_CPU", "MAX_WORKERS":
         [bound] = re.findall(rf"#define {name} (\d+)\n", ours)
-        assert re.findall(rf"#define \w+_{name}\s+(\d+)\n", headers) == [bound]
+        assert re.findall(rf"#define \w+_{name}\s+(\d+)\n", text) == [bound]
     affinity = "".join(path.read_text() for path in (REPO / "kernel" / "mm").glob("*affinity.c"))
     policies = re.findall(r'\[\w*AFFINITY_\w+\]\s*= "(.+)"', affinity)
     assert policies == re.findall(r'strcmp\(value, "(.+?)"\)', ours)

@@ -67,4 +67,15 @@ static inline void enable(struct kunit *test, int nr)
 		KUNIT_ASSERT_EQ(test, i, fetch(test, i)->index);
 }
 
+static inline unsigned int count_contexts(struct backing_dev_info *bdi)
+{
+	struct bdi_writeback_ctx *ctx;
+	unsigned int count = 0;
+
+	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
+	     ctx = bdi_next_wb_ctx(bdi, ctx))
+		count++;
+	return count;
+}
+
 #endif	/* _BDI_WB_FIXTURE_H */

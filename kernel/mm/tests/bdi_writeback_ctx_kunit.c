@@ -7,17 +7,6 @@
 #include <linux/rcupdate.h>
 #include "bdi_wb_fixture.h"
 
-static unsigned int count_contexts(struct backing_dev_info *bdi)
-{
-	struct bdi_writeback_ctx *ctx;
-	unsigned int count = 0;
-
-	for (ctx = bdi_next_wb_ctx(bdi, NULL); ctx;
-	     ctx = bdi_next_wb_ctx(bdi, ctx))
-		count++;
-	return count;
-}
-
 static void index_is_in_range_and_even(struct kunit *test)
 {
 	for (unsigned int nr = 1; nr <= 17; nr++) {

@@ -9,6 +9,7 @@
 #include <linux/bdi-writeback-ctx.h>
 #include <linux/device.h>
 #include <linux/fs.h>
+#include "../bdi-writeback-ctx.h"
 
 #define NR_CTX	4
 /* what a flusher writes at least of an inode before it takes the next */

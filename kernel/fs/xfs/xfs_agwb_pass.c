@@ -32,7 +32,11 @@
 /* passes of one bdi_writeback in a worker: one to write, one to follow */
 #define XFS_AGWB_QUEUE_DEPTH	2
 
-/* of a pass; ->writepages() tells it by handed_over, which is set */
+/*
+ * What a pass is written by. ->writepages() knows it by handed_over, which is
+ * set from the start for no other: a flusher clears the flag before each inode,
+ * and writes nothing once it has set it.
+ */
 struct xfs_agwb_wbc {
 	struct writeback_control wbc;
 	pgoff_t reached;		/* end of the last folio */

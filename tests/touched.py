@@ -43,6 +43,11 @@ def without_block(objects: list[str]) -> list[str]:
     return [name for name in objects if name.startswith(("fs/", "mm/")) and name.count("/") == 1]
 
 
+def without_cgroups(objects: list[str]) -> list[str]:
+    """Return those that are built without control groups of block devices."""
+    return [name for name in objects if name != "block/blk-cgroup.o"]
+
+
 def without_hints(objects: list[str]) -> list[str]:
     """Return those that are built without hints of XFS's AG-aware writeback."""
     return [name for name in objects if not name.startswith("fs/xfs/xfs_agwb_hint")]

@@ -13,7 +13,7 @@ from lab.tree.source import Source
 from lab.tree.weave import weave
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
-from tests.touched import ours, touched, without_block, without_hints
+from tests.touched import ours, touched, without_block, without_cgroups, without_hints
 
 pytestmark = pytest.mark.guest
 
@@ -57,6 +57,8 @@ def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
     wanted = [*touched(kernel_source), *ours()]
     if "CONFIG_BLOCK=y" not in settings:
         wanted = without_block(wanted)
+    if CGROUPS not in settings:
+        wanted = without_cgroups(wanted)
     if HINTS not in settings:
         wanted = without_hints(wanted)
     tree = weave(kernel_source).path

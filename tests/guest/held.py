@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import time
@@ -15,6 +16,9 @@ TRACE = Path("/sys/kernel/tracing")
 POINT = Path("/sys/kernel/debug/wb_test_point")
 BDI = Path(os.environ["PWB_BDI"])
 MNT = Path(os.environ["PWB_MNT"])
+
+# A test that waits in vain says for what.
+faulthandler.dump_traceback_later(120, repeat=True)
 
 
 def until(true: Callable[[], object]) -> None:

@@ -8,10 +8,15 @@ from typing import Any
 
 from lab.machine import guest
 from lab.tree.build import Kernel
+from lab.util.errors import LabError
 
 #: CPUs of a guest that asks for no number: the test run's option, and on User-mode Linux no more than this.
 cpus = 2
 UML_CPUS = 2
+
+#: Seconds that a guest has, fewer than its test, so that what it said is shown and not where pytest waited.
+#: With all checks, one with many emulated CPUs takes minutes on a busy host.
+SHORT_S, LONG_S = 540, 1740
 
 
 def kept_kib() -> int:
@@ -29,17 +34,20 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
         kernel: what to boot.
         command: a shell script, or a program and its arguments.
         settings: those of lab.machine.guest.run(); if nothing else is said the guest has as many CPUs as the
-            test run was asked for, and ten minutes, but half an hour if it is emulated, for with all checks
-            such a one is slow on a busy host; and its devices have a context for each CPU from the start, so
-            that several flushers are at work in every test.
+            test run was asked for, and a minute less than a test has; and its devices have a context for each
+            CPU from the start, so that several flushers are at work in every test.
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command
     number = min(cpus, UML_CPUS) if kernel.machine == "uml" else cpus
     options = {"machine": kernel.machine, "clock": "host", "cpus": number, **settings}
-    options.setdefault("timeout_s", 600 if kernel.machine == "uml" else 1800)
+    options.setdefault("timeout_s", SHORT_S if options["cpus"] <= UML_CPUS else LONG_S)
     if kernel.flavour != "stock":
         options.setdefault("kernel_arguments", [f"nwritebacks={options['cpus']}"])
-    result = guest.run(kernel.path, program, stream=output, **options)
+    try:
+        result = guest.run(kernel.path, program, stream=output, **options)
+    except LabError as error:
+        error.add_note(output.getvalue())
+        raise
     assert result.status == 0, output.getvalue()
     return output.getvalue()

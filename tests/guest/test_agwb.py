@@ -25,7 +25,7 @@ def report_of(kernel: Kernel, module: str, *arguments: object) -> str:
     """Run one of our modules in the guest, on devices that it makes, and return what it printed."""
     words = " ".join(map(str, arguments))
     script = f"cd {REPO} && {sys.executable} -m tests.guest.{module} {words}"
-    return output_of(kernel, script, fs="none", device_size_mib=16, timeout_s=600)
+    return output_of(kernel, script, fs="none", device_size_mib=16)
 
 
 @pytest.mark.parametrize("mode", [*long(*MODES), CHANGING])

@@ -23,7 +23,6 @@ def report_of(kernel: Kernel, fs: str, *arguments: str, **settings: int) -> str:
         kernel,
         ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.faults", fs],
         fs="none",
-        timeout_s=1800,
         possible_cpus=faults.CONTEXTS,
         kernel_arguments=[f"nwritebacks={faults.CONTEXTS}", *arguments],
         **settings,

@@ -117,6 +117,9 @@ static inline unsigned int xfs_agwb_nr_workers(struct xfs_agwb *agwb)
 
 /* xfs_agwb_pass.c */
 pgoff_t xfs_agwb_pages_on_disk(struct xfs_inode *ip);
+void xfs_agwb_write_pass(struct xfs_agwb_pass *pass);
+
+/* xfs_agwb_queue.c */
 bool xfs_agwb_queue_round(struct xfs_agwb_round *round);
 bool xfs_agwb_round_is_done(struct xfs_agwb_round *round);
 void xfs_agwb_cancel_round(struct xfs_agwb_round *round);

@@ -74,18 +74,3 @@ void wb_end_batch(struct bdi_writeback *wb,
 	if (!wb_work_is_exclusive(work))
 		up_read(&wb->exclusive_rwsem);
 }
-
-/**
- * wb_share_work - have another worker write the next inode
- * @wb: writeback of the worker, list_lock is not held
- * @work: its work item
- *
- * Called with an inode of b_io in hand.
- */
-void wb_share_work(struct bdi_writeback *wb,
-		   const struct wb_writeback_work *work)
-{
-	/* at worst a worker is woken for nothing, or one inode later */
-	if (work->for_background && !data_race(list_is_singular(&wb->b_io)))
-		wb_wake_sibling(wb);
-}

@@ -19,10 +19,6 @@
 static const char * const wb_affinity_names[] = {
 	[WB_AFFINITY_FS]		= "fs",
 	[WB_AFFINITY_INO]		= "ino",
-#ifdef CONFIG_BDI_WRITEBACK_EXTRA_POLICIES
-	[WB_AFFINITY_ROTOR]		= "rotor",
-	[WB_AFFINITY_LEAST_LOADED]	= "least-loaded",
-#endif
 };
 
 /* By the filesystem's own judgement where it has one. */
@@ -44,62 +40,13 @@ static unsigned int wb_affinity_fs_index(struct inode *inode, int nr_wb_ctx)
 	return index;
 }
 
-static unsigned int wb_affinity_rotor_index(struct backing_dev_info *bdi,
-					    int nr_wb_ctx)
-{
-	return (unsigned int)atomic_inc_return(&bdi->wb_rotor) % nr_wb_ctx;
-}
-
-/*
- * How busy a context is: how many cgroups have dirty inodes there, and among
- * equals whether a flusher is at work. Not every inode weighs the same, so a
- * finer measure would not say more.
- */
-static unsigned int wb_ctx_load(struct bdi_writeback_ctx *ctx)
-{
-	if (!ctx)
-		return 0;
-
-	return 2 * atomic_read(&ctx->nr_dirty_wb) +
-	       writeback_in_progress(&ctx->wb);
-}
-
-/* In turn, so that equals share. */
-static unsigned int wb_affinity_least_loaded_index(struct backing_dev_info *bdi,
-						   int nr_wb_ctx)
-{
-	unsigned int first = wb_affinity_rotor_index(bdi, nr_wb_ctx);
-	unsigned int best = first;
-	unsigned int least = UINT_MAX;
-
-	for (unsigned int i = 0; i < nr_wb_ctx && least; i++) {
-		unsigned int index = (first + i) % nr_wb_ctx;
-		unsigned int load = wb_ctx_load(bdi_wb_ctx(bdi, index));
-
-		if (load < least) {
-			least = load;
-			best = index;
-		}
-	}
-	return best;
-}
-
 /* Context of an inode that has none, or none that is in use. */
 static unsigned int wb_affinity_new_index(struct inode *inode, int nr_wb_ctx,
 					  enum wb_affinity affinity)
 {
-	struct backing_dev_info *bdi = inode_to_bdi(inode);
-
-	switch (affinity) {
-	case WB_AFFINITY_INO:
+	if (affinity == WB_AFFINITY_INO)
 		return wb_ctx_index(inode->i_ino, nr_wb_ctx);
-	case WB_AFFINITY_ROTOR:
-		return wb_affinity_rotor_index(bdi, nr_wb_ctx);
-	case WB_AFFINITY_LEAST_LOADED:
-		return wb_affinity_least_loaded_index(bdi, nr_wb_ctx);
-	case WB_AFFINITY_FS:
-		break;
-	}
+
 	return wb_affinity_fs_index(inode, nr_wb_ctx);
 }
 

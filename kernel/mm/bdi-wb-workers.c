@@ -7,7 +7,6 @@
 #include <linux/backing-dev.h>
 #include <linux/bdi-wb-workers.h>
 #include <linux/bdi-writeback-ctx.h>
-#include <linux/device.h>
 #include <linux/slab.h>
 
 /* Workers that may be woken; work_lock is held. */
@@ -46,36 +45,6 @@ void wb_wake_worker(struct bdi_writeback *wb)
 	lockdep_assert_held(&wb->work_lock);
 	wb_queue_worker(wb, wb_pick_worker(wb->busy_workers, wb_nr_workers(wb),
 					   &wb->worker_turn));
-}
-
-/**
- * wb_has_idle_sibling - is there a worker beside those that are busy?
- * @wb: writeback that may have several workers
- *
- * Return: the answer, which may be outdated without work_lock; %false for a
- * writeback with one worker.
- */
-bool wb_has_idle_sibling(struct bdi_writeback *wb)
-{
-	unsigned long busy = READ_ONCE(wb->busy_workers);
-	unsigned int nr = READ_ONCE(wb->bdi->nr_wb_workers);
-
-	return READ_ONCE(wb->siblings) && find_first_zero_bit(&busy, nr) < nr;
-}
-
-/**
- * wb_wake_sibling - have a worker that does nothing help with the rest
- * @wb: writeback with more inodes queued than its busy workers have in hand
- */
-void wb_wake_sibling(struct bdi_writeback *wb)
-{
-	if (!wb_has_idle_sibling(wb))
-		return;
-
-	spin_lock_irq(&wb->work_lock);
-	if (test_bit(WB_registered, &wb->state) && wb_has_idle_sibling(wb))
-		wb_wake_worker(wb);
-	spin_unlock_irq(&wb->work_lock);
 }
 
 static void wb_create_siblings(struct bdi_writeback *wb)
@@ -140,27 +109,3 @@ void wb_flush_workers(struct bdi_writeback *wb)
 	for (unsigned int i = 0; i < WB_MAX_WORKERS - 1; i++)
 		flush_work(&wb->siblings[i].work);
 }
-
-static ssize_t wb_workers_show(struct device *dev,
-			       struct device_attribute *attr, char *buf)
-{
-	struct backing_dev_info *bdi = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(bdi->nr_wb_workers));
-}
-
-static ssize_t wb_workers_store(struct device *dev,
-				struct device_attribute *attr,
-				const char *buf, size_t count)
-{
-	struct backing_dev_info *bdi = dev_get_drvdata(dev);
-	unsigned int max = bdi->max_wb_ctx > 1 ? WB_MAX_WORKERS : 1;
-	unsigned int nr;
-
-	if (kstrtouint(buf, 10, &nr) || !nr || nr > max)
-		return -EINVAL;
-
-	WRITE_ONCE(bdi->nr_wb_workers, nr);
-	return count;
-}
-DEVICE_ATTR_RW(wb_workers);

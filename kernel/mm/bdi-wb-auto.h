@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What mm/bdi-wb-auto.c lends its test, which has a clock of its own.
+ * What mm/bdi-wb-auto-loop.c has for mm/bdi-wb-auto.c, and for the test, which has
+ * a clock of its own.
  */
 #ifndef _MM_BDI_WB_AUTO_H
 #define _MM_BDI_WB_AUTO_H
@@ -22,6 +23,8 @@
 /* Fewer pages cannot tell them apart: n of them are n +- sqrt(n) by chance. */
 #define WB_AUTO_MIN_PAGES	(WB_AUTO_TOLERANCE * WB_AUTO_TOLERANCE)
 
+void bdi_wb_auto_use(struct backing_dev_info *bdi, unsigned int nr);
+void bdi_wb_auto_restart(struct backing_dev_info *bdi, unsigned long now);
 enum wb_auto_verdict wb_auto_judge(u64 kept_rate, u64 rate);
 void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 		      u64 now_ns, unsigned long written, unsigned int cpus,

@@ -4,6 +4,7 @@
 
 struct inode;
 struct kiocb;
+struct xfs_ag_set;
 struct xfs_alloc_arg;
 struct xfs_bmalloca;
 struct xfs_inode;
@@ -30,11 +31,16 @@ struct xfs_write_streams {
 	unsigned int		generic_ags;
 };
 
+/* xfs_write_stream.c */
 unsigned int xfs_max_write_streams(struct inode *inode);
 u8 xfs_device_write_stream(struct xfs_inode *ip);
 void xfs_limit_write_stream(struct kiocb *iocb);
+u32 xfs_write_stream_key(struct xfs_inode *ip);
+bool xfs_write_stream_ags(struct xfs_inode *ip, struct xfs_ag_set *set);
 xfs_agnumber_t xfs_write_stream_agno(struct xfs_inode *ip);
 xfs_agnumber_t xfs_generic_agno(struct xfs_inode *ip);
+
+/* xfs_write_stream_alloc.c */
 xfs_fsblock_t xfs_write_stream_target(struct xfs_bmalloca *ap);
 int xfs_write_stream_alloc(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
 			   int stripe_align);

@@ -446,7 +446,8 @@ def test_bounds_and_policies_are_those_of_the_kernel() -> None:
         [bound] = re.findall(rf"#define {name} (\d+)\n", ours)
         assert re.findall(rf"#define \w+_{name}\s+(\d+)\n", text) == [bound]
     affinity = "".join(path.read_text() for path in (REPO / "kernel" / "mm").glob("*affinity.c"))
-    policies = re.findall(r'\[\w*AFFINITY_\w+\]\s*= "(.+)"', affinity + text)
+    added = "".join(re.findall(r"^\+.*\n", text, re.MULTILINE))
+    policies = re.findall(r'\[\w*AFFINITY_\w+\]\s*= "(.+)"', affinity + added)
     assert policies == re.findall(r'strcmp\(value, "(.+?)"\)', ours)
 
 

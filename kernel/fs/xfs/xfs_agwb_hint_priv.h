@@ -6,8 +6,7 @@
 #ifndef __XFS_AGWB_HINT_PRIV_H__
 #define __XFS_AGWB_HINT_PRIV_H__
 
-#include "xfs_agwb_hint.h"
-#include "xfs_agwb_hint_share.h"
+#include "xfs_agwb_hint_pack.h"
 #include "xfs_agwb_priv.h"
 #include <linux/jump_label.h>
 
@@ -33,7 +32,7 @@ struct xfs_agwb_hint_mount {
 /* hints of an inode, from the first one until eviction */
 struct xfs_agwb_hint_inode {
 	struct xfs_inode *ip;
-	struct xarray hints;		/* see xfs_agwb_hint_share.h; xa_lock */
+	struct xarray hints;		/* see xfs_agwb_hint_pack.h; xa_lock */
 	/* slots with hints; atomic, see xfs_agwb_recheck_slot() */
 	DECLARE_BITMAP(dirty, XFS_AGWB_SLOTS);
 	xfs_agnumber_t agno;		/* of what was placed last; no lock */
@@ -43,23 +42,16 @@ struct xfs_agwb_hint_inode {
 /* Was ag-hint ever switched on? Until then a folio costs nothing. */
 DECLARE_STATIC_KEY_FALSE(xfs_agwb_hints_used);
 
-/**
- * xfs_agwb_hints_wanted - is there a kind of writeback that uses hints?
- * @agwb: of the mount
- *
- * Return: %true if so.
- */
-static inline bool xfs_agwb_hints_wanted(struct xfs_agwb *agwb)
-{
-	return xfs_agwb_mode(agwb, XFS_AGWB_OVERWRITE) == XFS_AGWB_AG_HINT ||
-	       xfs_agwb_mode(agwb, XFS_AGWB_DELALLOC) == XFS_AGWB_AG_HINT;
-}
-
 #ifdef CONFIG_XFS_AGWB_HINTS
-/* xfs_agwb_hint.c */
+/* xfs_agwb_hint_store.c */
 struct xfs_agwb_hint_inode *xfs_agwb_hint_inode(struct xfs_inode *ip);
+u16 xfs_agwb_exchange_hint(struct xfs_agwb_hint_mount *hm,
+			   struct xfs_agwb_hint_inode *hi, pgoff_t index,
+			   u16 hint);
 unsigned long xfs_agwb_hint_drop(struct xfs_agwb_hint_mount *hm,
 				 struct xfs_agwb_hint_inode *hi, pgoff_t first);
+void xfs_agwb_hint_list(struct xfs_agwb_hint_mount *hm,
+			struct xfs_agwb_hint_inode *hi);
 
 /* xfs_agwb_hint_round.c */
 void xfs_agwb_hint_plan(struct xfs_inode *ip, struct xfs_agwb_plan *plan);

@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 #include "../xfs_agwb_share.h"
+#include "../xfs_agwb_hint_pack.h"
 #include "../xfs_agwb_hint_share.h"
 
 /* a file of this many pages; the folios of its page cache are only marked */

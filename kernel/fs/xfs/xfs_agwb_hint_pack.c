@@ -7,9 +7,6 @@
 #include <linux/sched.h>
 #include "xfs_agwb_hint_pack.h"
 
-/* entries that are looked at before others may run */
-#define XFS_AGWB_LOOK_BATCH	1024
-
 /**
  * xfs_agwb_find_hint - first hint of some slots
  * @hints: hints of an inode

@@ -21,6 +21,9 @@
 /* AGs that a hint can name */
 #define XFS_AGWB_HINT_AGS	(XFS_AGWB_HINT_AGNO + 1)
 
+/* entries or folios that are looked at before others may run */
+#define XFS_AGWB_LOOK_BATCH	1024
+
 /* a value entry of an xarray has one bit less than a long */
 #define XFS_AGWB_HINTS_PER_ENTRY	((BITS_PER_LONG - 1) / \
 					 XFS_AGWB_HINT_BITS)

@@ -12,9 +12,6 @@
 #include "xfs_agwb_hint_pack.h"
 #include "xfs_agwb_hint_share.h"
 
-/* folios that are looked at before others may run */
-#define XFS_AGWB_LOOK_BATCH	1024
-
 /* Last index of a run that begins at @first and has @most folios at most. */
 static pgoff_t xfs_agwb_run_end(pgoff_t first, unsigned long most)
 {

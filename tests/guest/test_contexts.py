@@ -43,6 +43,8 @@ def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
         "bdi_writeback_ctx",
         "bdi_wb_affinity",
         "bdi_wb_auto",
+        "bdi_wb_auto_lull",
+        "bdi_wb_move",
         "bdi_wb_number",
         "bdi_wb_throttle",
         "bdi_wb_workers",
@@ -51,8 +53,10 @@ def test_kunit(request: pytest.FixtureRequest, fixture: str) -> None:
         "labblk_spindle",
         "labblk_timing",
         "xfs_ag_set",
+        "xfs_ag_window",
         "xfs_agwb",
         "xfs_agwb_hint",
+        "xfs_agwb_hint_pack",
     ]
     kernel = request.getfixturevalue(fixture)
     report = output_of(kernel, kunit.script(suites), fs="none", kernel_arguments=[])

@@ -105,12 +105,13 @@ def test_nwritebacks_is_skipped_on_a_stock_kernel(smp_stock_kernel: Kernel, self
     assert status == KSFT_SKIP
 
 
-def test_write_stream(debug_kernel: Kernel, kernel_source: Source, tmp_path: Path) -> None:
-    for name in ("kselftest.h", "kselftest_harness.h"):
-        shutil.copy(kernel_source.path / SELFTESTS / name, tmp_path / name)
+@pytest.mark.parametrize("name", ["write_stream_test", "write_stream_life_test"])
+def test_write_stream(debug_kernel: Kernel, kernel_source: Source, tmp_path: Path, name: str) -> None:
+    for header in ("kselftest.h", "kselftest_harness.h"):
+        shutil.copy(kernel_source.path / SELFTESTS / header, tmp_path / header)
     folder = tmp_path / "filesystems" / "write_stream"
     shutil.copytree(REPO / "kernel" / SELFTESTS / "filesystems" / "write_stream", folder)
-    program = folder / "write_stream_test"
+    program = folder / name
     uapi = REPO / "kernel" / "include" / "uapi"
     subprocess.run(
         ["gcc", "-Wall", "-Werror", "-O2", f"-I{uapi}", "-o", str(program), f"{program}.c"], check=True

@@ -1,114 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the number of contexts that a BDI finds by itself, on a device
- * whose speed is a function of that number, in a time that the test makes.
+ * KUnit tests of the number of contexts that a BDI finds under a load that goes on.
  */
 
-#include <kunit/resource.h>
-#include <kunit/test.h>
-#include <linux/backing-dev.h>
-#include <linux/bdi-writeback-ctx.h>
-#include <linux/device.h>
-#include <linux/jiffies.h>
 #include <linux/log2.h>
-#include <linux/time64.h>
-#include "../bdi-wb-auto.h"
-
-#define NR_CPUS_TESTED	8
-/* how often a throttled writer comes by */
-#define LOOK_INTERVAL	(HZ / 50)
-
-struct auto_fixture {
-	struct backing_dev_info *bdi;
-	struct device dev;
-	/* pages per second */
-	u64 (*rate)(unsigned int nr);
-	unsigned long now;
-	unsigned long pressed;
-	u64 now_ns;
-	unsigned long written;
-	/* of 100 flushers seen, how many wait for the device */
-	unsigned int waiting;
-	unsigned int changes;
-	int most;
-};
-
-static void put_bdi(void *bdi)
-{
-	bdi_put(bdi);
-}
-
-static int auto_test_init(struct kunit *test)
-{
-	struct auto_fixture *f;
-
-	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->bdi = bdi_alloc(NUMA_NO_NODE);
-	KUNIT_ASSERT_NOT_NULL(test, f->bdi);
-	KUNIT_ASSERT_EQ(test, 0,
-			kunit_add_action_or_reset(test, put_bdi, f->bdi));
-	dev_set_drvdata(&f->dev, f->bdi);
-	f->bdi->max_wb_ctx = 4 * NR_CPUS_TESTED;
-	f->now = jiffies;
-	test->priv = f;
-	return 0;
-}
-
-static ssize_t set_nwritebacks(struct auto_fixture *f, const char *text)
-{
-	return dev_attr_nwritebacks.store(&f->dev, &dev_attr_nwritebacks, text,
-					  strlen(text));
-}
-
-/* Let writers be throttled for a while, on a machine with so many CPUs. */
-static void press(struct auto_fixture *f, unsigned long duration)
-{
-	unsigned long end = f->now + duration;
-
-	while (time_before(f->now, end)) {
-		int nr = f->bdi->nr_wb_ctx;
-		bool lull;
-
-		f->now += LOOK_INTERVAL;
-		f->now_ns += jiffies_to_nsecs(LOOK_INTERVAL);
-		f->written += f->rate(nr) * LOOK_INTERVAL / HZ;
-		lull = time_after(f->now, f->pressed + WB_AUTO_LULL);
-		f->pressed = f->now;
-		if (!lull && time_before(f->now, f->bdi->wb_auto.next))
-			continue;
-
-		spin_lock(&f->bdi->wb_auto.lock);
-		f->bdi->wb_auto.seen = 100;
-		f->bdi->wb_auto.waited = f->waiting;
-		bdi_wb_auto_step(f->bdi, f->now, f->now_ns, f->written,
-				 NR_CPUS_TESTED, lull);
-		spin_unlock(&f->bdi->wb_auto.lock);
-		f->changes += nr != f->bdi->nr_wb_ctx;
-		f->most = max(f->most, f->bdi->nr_wb_ctx);
-	}
-}
-
-static void lull(struct auto_fixture *f, unsigned long duration)
-{
-	f->now += duration;
-	f->now_ns += jiffies_to_nsecs(duration);
-}
-
-/* every flusher writes what one does */
-static u64 bound_by_flushers(unsigned int nr)
-{
-	return 250000 * nr;
-}
+#include "bdi_wb_auto_fixture.h"
 
 static u64 up_to_three_flushers(unsigned int nr)
 {
 	return 250000 * min(nr, 3);
-}
-
-static u64 bound_by_device(unsigned int nr)
-{
-	return 25000;
 }
 
 static u64 very_slow_device(unsigned int nr)
@@ -126,17 +26,6 @@ static u64 rotating_disk(unsigned int nr)
 static u64 loses_a_little(unsigned int nr)
 {
 	return 100000 + 2000 * ilog2(nr);
-}
-
-static void begin(struct kunit *test, u64 (*rate)(unsigned int nr))
-{
-	struct auto_fixture *f = test->priv;
-
-	f->rate = rate;
-	KUNIT_ASSERT_EQ(test, 4, set_nwritebacks(f, "auto"));
-	KUNIT_ASSERT_EQ(test, 1, f->bdi->nr_wb_ctx);
-	f->now = f->bdi->wb_auto.next;
-	f->pressed = f->now;
 }
 
 static void verdict_has_a_tolerance(struct kunit *test)
@@ -235,52 +124,6 @@ static void small_losses_do_not_add_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4, f->bdi->nr_wb_ctx);
 }
 
-static void begin_trial(struct kunit *test)
-{
-	struct auto_fixture *f = test->priv;
-
-	begin(test, bound_by_flushers);
-	while (f->bdi->nr_wb_ctx == 1)
-		press(f, LOOK_INTERVAL);
-	KUNIT_ASSERT_EQ(test, 2, f->bdi->nr_wb_ctx);
-}
-
-static void trial_that_ends_with_the_load_is_undone(struct kunit *test)
-{
-	struct auto_fixture *f = test->priv;
-
-	begin_trial(test);
-	lull(f, 60 * HZ);
-	press(f, LOOK_INTERVAL);
-	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
-}
-
-static void trial_after_which_nobody_waits_is_kept(struct kunit *test)
-{
-	struct auto_fixture *f = test->priv;
-
-	begin_trial(test);
-	f->written += 60 * f->rate(2);
-	lull(f, 60 * HZ);
-	press(f, LOOK_INTERVAL);
-	KUNIT_EXPECT_EQ(test, 2, f->bdi->nr_wb_ctx);
-	KUNIT_EXPECT_EQ(test, 2, f->bdi->wb_auto.kept);
-}
-
-static void load_after_a_lull_is_not_made_to_wait(struct kunit *test)
-{
-	struct auto_fixture *f = test->priv;
-
-	begin(test, bound_by_device);
-	press(f, 600 * HZ);
-	KUNIT_ASSERT_EQ(test, 1, f->bdi->nr_wb_ctx);
-	/* in the middle of a backoff */
-	lull(f, 5 * HZ);
-	f->rate = bound_by_flushers;
-	press(f, 2 * HZ);
-	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
-}
-
 static void cgroup_that_leaves_spoils_nothing(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
@@ -326,9 +169,6 @@ static struct kunit_case auto_test_cases[] = {
 	KUNIT_CASE(slow_device_gets_the_time_it_needs),
 	KUNIT_CASE(steady_load_changes_nothing_for_ten_seconds),
 	KUNIT_CASE(small_losses_do_not_add_up),
-	KUNIT_CASE(trial_that_ends_with_the_load_is_undone),
-	KUNIT_CASE(trial_after_which_nobody_waits_is_kept),
-	KUNIT_CASE(load_after_a_lull_is_not_made_to_wait),
 	KUNIT_CASE(cgroup_that_leaves_spoils_nothing),
 	KUNIT_CASE(number_pins_and_auto_gives_back),
 	KUNIT_CASE(other_words_and_other_devices_are_refused),

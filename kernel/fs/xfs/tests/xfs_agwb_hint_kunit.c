@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the hints of AG-aware writeback, and which folios a pass writes
- * by them.
+ * KUnit tests of which folios a pass of AG-aware writeback writes by their hints.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
 #include "../xfs_agwb_share.h"
-#include "../xfs_agwb_hint_pack.h"
 #include "../xfs_agwb_hint_share.h"
+#include "xfs_agwb_hint_fixture.h"
 
 /* a file of this many pages; the folios of its page cache are only marked */
 #define NR_PAGES	4096UL
@@ -56,12 +55,8 @@ static void dirty_large(struct kunit *test, pgoff_t index, unsigned int order)
 static void hint_only(struct kunit *test, pgoff_t index, unsigned int agno)
 {
 	struct hinted_file *file = test->priv;
-	unsigned long key = index / XFS_AGWB_HINTS_PER_ENTRY;
-	void *entry = xfs_agwb_set_hint(xa_load(&file->hints, key), index,
-					xfs_agwb_make_hint(agno, false));
 
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&file->hints, key, entry,
-						    GFP_KERNEL)));
+	store_hint(test, &file->hints, index, agno);
 }
 
 static void dirty(struct kunit *test, pgoff_t index)
@@ -118,116 +113,6 @@ static long next(struct kunit *test, struct xfs_agwb_share *share,
 		 pgoff_t first, pgoff_t *last)
 {
 	return next_of(test, share, LONG_MAX, first, last);
-}
-
-static void hint_names_an_ag(struct kunit *test)
-{
-	for (unsigned int agno = 0; agno < XFS_AGWB_HINT_AGS; agno++) {
-		u16 mapped = xfs_agwb_make_hint(agno, false);
-		u16 delayed = xfs_agwb_make_hint(agno, true);
-
-		KUNIT_ASSERT_NE(test, 0, mapped);
-		KUNIT_ASSERT_FALSE(test, mapped & XFS_AGWB_HINT_DELALLOC);
-		KUNIT_ASSERT_TRUE(test, delayed & XFS_AGWB_HINT_DELALLOC);
-		KUNIT_ASSERT_EQ(test, agno, xfs_agwb_hint_agno(mapped));
-		KUNIT_ASSERT_EQ(test, agno, xfs_agwb_hint_agno(delayed));
-		/* a stored one is the same */
-		KUNIT_ASSERT_EQ(test, delayed,
-				xfs_agwb_get_hint(xfs_agwb_set_hint(NULL, 1,
-								    delayed),
-						  1));
-	}
-}
-
-static void ags_share_slots_not_hints(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, xfs_agwb_slot(1), xfs_agwb_slot(65));
-	KUNIT_EXPECT_NE(test, xfs_agwb_make_hint(1, false),
-			xfs_agwb_make_hint(65, false));
-	/* the worker of the slot writes what has either */
-	KUNIT_EXPECT_TRUE(test,
-			  xfs_agwb_is_of_slots(xfs_agwb_make_hint(1, false),
-					       BIT_ULL(1)));
-	KUNIT_EXPECT_TRUE(test,
-			  xfs_agwb_is_of_slots(xfs_agwb_make_hint(65, true),
-					       BIT_ULL(1)));
-	KUNIT_EXPECT_FALSE(test,
-			   xfs_agwb_is_of_slots(xfs_agwb_make_hint(66, true),
-						BIT_ULL(1)));
-}
-
-static void hints_share_an_entry(struct kunit *test)
-{
-	void *entry = NULL;
-
-	for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++)
-		entry = xfs_agwb_set_hint(entry, i, 0x7fc0 + i);
-	for (int i = 0; i < XFS_AGWB_HINTS_PER_ENTRY; i++)
-		KUNIT_EXPECT_EQ(test, 0x7fc0 + i, xfs_agwb_get_hint(entry, i));
-
-	/* the index of the folio counts, not that within the entry */
-	KUNIT_EXPECT_EQ(test, 0x7fc1,
-			xfs_agwb_get_hint(entry, 1 + 100 *
-					  XFS_AGWB_HINTS_PER_ENTRY));
-
-	entry = xfs_agwb_set_hint(entry, 0, 0x55);
-	KUNIT_EXPECT_EQ(test, 0x55, xfs_agwb_get_hint(entry, 0));
-	KUNIT_EXPECT_EQ(test, 0x7fc1, xfs_agwb_get_hint(entry, 1));
-}
-
-static void entry_without_hints_is_none(struct kunit *test)
-{
-	void *entry = xfs_agwb_set_hint(NULL, 1, 0xff);
-
-	KUNIT_EXPECT_NOT_NULL(test, entry);
-	KUNIT_EXPECT_NULL(test, xfs_agwb_set_hint(entry, 1, 0));
-	KUNIT_EXPECT_NULL(test, xfs_agwb_set_hint(NULL, 0, 0));
-	KUNIT_EXPECT_EQ(test, 0, xfs_agwb_get_hint(NULL, 1));
-}
-
-static void entry_is_cut_from_an_index_on(struct kunit *test)
-{
-	void *entry = xfs_agwb_set_hint(NULL, 0, 0x41);
-
-	entry = xfs_agwb_set_hint(entry, 1, 0x42);
-	KUNIT_EXPECT_EQ(test, 0x41,
-			xfs_agwb_get_hint(xfs_agwb_cut_entry(entry, 1), 0));
-	KUNIT_EXPECT_EQ(test, 0,
-			xfs_agwb_get_hint(xfs_agwb_cut_entry(entry, 1), 1));
-	KUNIT_EXPECT_NULL(test, xfs_agwb_cut_entry(entry, 0));
-	KUNIT_EXPECT_NULL(test, xfs_agwb_cut_entry(NULL, 1));
-}
-
-static void hint_is_found(struct kunit *test)
-{
-	struct hinted_file *file = test->priv;
-	u64 slots = BIT_ULL(2) | BIT_ULL(3);
-	pgoff_t index = 0;
-
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, slots, &index,
-						    ULONG_MAX));
-	hint_only(test, 5, 1);
-	hint_only(test, 7, 2);
-	hint_only(test, 70000, 3);
-
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, slots, &index,
-						   ULONG_MAX));
-	KUNIT_EXPECT_EQ(test, 7, index);
-	index = 8;
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, slots, &index,
-						    69999));
-	KUNIT_EXPECT_EQ(test, 8, index);
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, slots, &index,
-						   70000));
-	KUNIT_EXPECT_EQ(test, 70000, index);
-	/* what has no hint is of no slot */
-	index = 0;
-	KUNIT_EXPECT_TRUE(test, xfs_agwb_find_hint(&file->hints, ~slots, &index,
-						   ULONG_MAX));
-	KUNIT_EXPECT_EQ(test, 5, index);
-	index = 6;
-	KUNIT_EXPECT_FALSE(test, xfs_agwb_find_hint(&file->hints, ~slots,
-						    &index, ULONG_MAX));
 }
 
 static void run_of_a_slot_has_no_other_hint(struct kunit *test)
@@ -373,12 +258,6 @@ static void nobody_is_forgotten(struct kunit *test)
 }
 
 static struct kunit_case xfs_agwb_hint_test_cases[] = {
-	KUNIT_CASE(hint_names_an_ag),
-	KUNIT_CASE(ags_share_slots_not_hints),
-	KUNIT_CASE(hints_share_an_entry),
-	KUNIT_CASE(entry_without_hints_is_none),
-	KUNIT_CASE(entry_is_cut_from_an_index_on),
-	KUNIT_CASE(hint_is_found),
 	KUNIT_CASE(run_of_a_slot_has_no_other_hint),
 	KUNIT_CASE(rest_is_what_nobody_else_has),
 	KUNIT_CASE(rest_leaves_large_folios_of_others),

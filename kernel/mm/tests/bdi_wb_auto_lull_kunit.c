@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the number of contexts that a BDI finds when its load comes and
+ * goes.
+ */
+
+#include "bdi_wb_auto_fixture.h"
+
+static void lull(struct auto_fixture *f, unsigned long duration)
+{
+	f->now += duration;
+	f->now_ns += jiffies_to_nsecs(duration);
+}
+
+static void begin_trial(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin(test, bound_by_flushers);
+	while (f->bdi->nr_wb_ctx == 1)
+		press(f, LOOK_INTERVAL);
+	KUNIT_ASSERT_EQ(test, 2, f->bdi->nr_wb_ctx);
+}
+
+static void trial_that_ends_with_the_load_is_undone(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin_trial(test);
+	lull(f, 60 * HZ);
+	press(f, LOOK_INTERVAL);
+	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
+}
+
+static void trial_after_which_nobody_waits_is_kept(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin_trial(test);
+	f->written += 60 * f->rate(2);
+	lull(f, 60 * HZ);
+	press(f, LOOK_INTERVAL);
+	KUNIT_EXPECT_EQ(test, 2, f->bdi->nr_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 2, f->bdi->wb_auto.kept);
+}
+
+static void load_after_a_lull_is_not_made_to_wait(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin(test, bound_by_device);
+	press(f, 600 * HZ);
+	KUNIT_ASSERT_EQ(test, 1, f->bdi->nr_wb_ctx);
+	/* in the middle of a backoff */
+	lull(f, 5 * HZ);
+	f->rate = bound_by_flushers;
+	press(f, 2 * HZ);
+	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+}
+
+static struct kunit_case auto_lull_test_cases[] = {
+	KUNIT_CASE(trial_that_ends_with_the_load_is_undone),
+	KUNIT_CASE(trial_after_which_nobody_waits_is_kept),
+	KUNIT_CASE(load_after_a_lull_is_not_made_to_wait),
+	{}
+};
+
+static struct kunit_suite auto_lull_test_suite = {
+	.name = "bdi_wb_auto_lull",
+	.init = auto_test_init,
+	.test_cases = auto_lull_test_cases,
+};
+
+kunit_test_suite(auto_lull_test_suite);
+
+MODULE_DESCRIPTION("KUnit tests of a trial of contexts that the load outlasts, or not");
+MODULE_LICENSE("GPL");

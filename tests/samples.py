@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.experiment.axes import Variant
-from lab.experiment.measure import Figures, Raw, RawRun, Sample
+from lab.experiment.measure import Figures
+from lab.experiment.raw import Raw, RawRun, Sample
 from lab.experiment.scenario import Scenario
 from lab.result.results import Key, Measured
 

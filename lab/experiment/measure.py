@@ -13,62 +13,21 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from lab.experiment.figure import Figure
+from lab.experiment.raw import Raw, RawRun, Sample
+from lab.experiment.window import (
+    MIB,
+    between_amounts,
+    cut,
+    dirty_growth,
+    mib_s,
+    steady_window,
+    written_bytes,
+)
 from lab.util.errors import LabError
 
 V = TypeVar("V")
 
-SECTOR_BYTES = 512
-MIB = 1 << 20
 GIB = 1 << 30
-# Less than this is not yet a job at work: a filesystem writes and dirties a little of its own accord.
-IDLE_SECTORS = 2048
-IDLE_PAGES = 256
-# A window shorter than this says nothing about a steady state, unless a shorter one was asked for.
-MIN_WINDOW_S = 1.0
-# So much of the window that was asked for has to be there.
-MIN_SHARE = 0.9
-
-
-class Sample(BaseModel):
-    """What guest/load.py read at one moment.
-
-    ``t`` is in seconds since just before fio was started; ``sectors`` are those written, one number per
-    device, or one for all where they keep no statistics; ``dirty`` and ``writeback`` are pages; ``idle_s`` is
-    the idle time of all CPUs together, None in old results; ``kworkers`` is pid -> (is it flushing now, ns on
-    a CPU or None).
-    """
-
-    t: float
-    sectors: list[int]
-    dirty: int
-    writeback: int
-    idle_s: float | None = None
-    kworkers: dict[str, tuple[bool, int | None]]
-
-
-class RawRun(BaseModel):
-    """One fio run as guest/load.py saw it. The last sample is the one after the final sync."""
-
-    name: str
-    dirty_settings: dict[str, int]
-    fio_json: str
-    fio_s: float
-    sync_s: float
-    contexts: int | None = None
-    samples: list[Sample]
-    extents: dict[str, int]
-
-
-class Raw(BaseModel):
-    """Everything guest/load.py wrote in one boot."""
-
-    kernel: str
-    page_bytes: int
-    cpus: int | None = None
-    layout_s: float = 0
-    extents_before: dict[str, int] = {}
-    runs: list[RawRun] = []
-    failure: str | None = None
 
 
 class Spread(BaseModel):
@@ -174,7 +133,7 @@ def figures(
     else:
         window, steady = steady_window(run, ramp_s, window_s)
     first, last = window[0], window[-1]
-    written = _written_bytes(window)
+    written = written_bytes(window)
     if written <= 0:
         raise LabError(
             f"run {run.name}: the device counted no written byte in {last.t - first.t:.1f} s; "
@@ -182,12 +141,12 @@ def figures(
         )
     mean, p99 = write_latency_us(fio)
     counts_time = steady and not between_mib
-    growth = _growth(window) if counts_time else None
+    growth = dirty_growth(window) if counts_time else None
     pieces = cut(window, parts) if counts_time else [window]
     mib_per_page = raw.page_bytes / MIB
     return Figures(
-        mib_s=_mib_s(window),
-        parts_mib_s=[_mib_s(piece) for piece in pieces],
+        mib_s=mib_s(window),
+        parts_mib_s=[mib_s(piece) for piece in pieces],
         steady=steady,
         flusher_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=True), written),
         kworker_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=False), written),
@@ -205,114 +164,6 @@ def figures(
         extents_before=statistics.median(raw.extents_before.values()) if raw.extents_before else None,
         contexts_used=run.contexts,
     )
-
-
-def cut(window: list[Sample], parts: int) -> list[list[Sample]]:
-    """Cut a window into pieces of about equal length, at samples; neighbours share one.
-
-    There are fewer than ``parts`` where there are too few samples.
-    """
-    begin, end = window[0].t, window[-1].t
-    wanted = [begin + (end - begin) * part / parts for part in range(parts + 1)]
-    places = sorted({min(range(len(window)), key=lambda i: abs(window[i].t - t)) for t in wanted})
-    return [window[first : last + 1] for first, last in itertools.pairwise(places)]
-
-
-def _written_bytes(window: Sequence[Sample]) -> int:
-    return (sum(window[-1].sectors) - sum(window[0].sectors)) * SECTOR_BYTES
-
-
-def _mib_s(window: Sequence[Sample]) -> float:
-    return _written_bytes(window) / MIB / (window[-1].t - window[0].t)
-
-
-def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[list[Sample], bool]:
-    """Return the samples that count, and whether they are a steady window; a short job counts as a whole.
-
-    The ramp counts from the first sample that shows the jobs at work, not from the start of fio, which takes
-    its time.
-    """
-    begin = jobs_began_s(run) + ramp_s
-    end = run.fio_s if window_s is None else min(run.fio_s, begin + window_s)
-    # Half a sampling interval of tolerance: the sample next to the wanted moment may be just before it.
-    step = _sampling_step(run.samples)
-    inside = [sample for sample in run.samples if begin - step / 2 <= sample.t <= end + step / 2]
-    needed_s = MIN_WINDOW_S if window_s is None else min(MIN_WINDOW_S, MIN_SHARE * window_s)
-    if window_s is not None and run.fio_s >= begin + window_s:
-        # The jobs ran all through it: first and last sample may be half an interval off at either end.
-        needed_s -= step
-    if len(inside) > 1 and inside[-1].t - inside[0].t >= needed_s:
-        return inside, True
-    return run.samples, False
-
-
-def _growth(window: Sequence[Sample]) -> float | None:
-    """Return by how many dirty pages a window grew, as three times the smallest step; None with few samples.
-
-    The steps are those between the means of its quarters. Dirty pages that swing about a level fall in one of
-    them; while they climb towards the limit they do not.
-    """
-    quarter = len(window) // 4
-    if not quarter:
-        return None
-    means = [
-        statistics.fmean(sample.dirty for sample in window[number * quarter :][:quarter])
-        for number in range(4)
-    ]
-    return 3 * min(after - before for before, after in itertools.pairwise(means))
-
-
-def between_amounts(run: RawRun, begin_mib: int, end_mib: int) -> list[Sample]:
-    """Return the samples between two amounts written; first and last are interpolated to the very amounts.
-
-    Args:
-        run: the run.
-        begin_mib: MiB that have reached the device at the first.
-        end_mib: MiB that have reached it at the last.
-
-    Raises:
-        LabError: less than ``end_mib`` reached the device while the jobs ran.
-    """
-    begin, begin_index = _at_amount(run, begin_mib)
-    end, end_index = _at_amount(run, end_mib)
-    return [begin, *run.samples[begin_index:end_index], end]
-
-
-def _at_amount(run: RawRun, mib: int) -> tuple[Sample, int]:
-    """Return a sample as of when so much had reached the device, and the index of the first one after it.
-
-    Time and sectors are interpolated, all else is of the sample after it.
-    """
-    base = sum(run.samples[0].sectors)
-    # The final sync is not the jobs' work.
-    end_s = run.fio_s + _sampling_step(run.samples) / 2
-    reached = 0.0
-    for index, sample in enumerate(run.samples):
-        written = (sum(sample.sectors) - base) * SECTOR_BYTES / MIB
-        if sample.t > end_s:
-            break
-        if written > mib:
-            before = run.samples[index - 1]
-            part = (mib - reached) / (written - reached)
-            sectors = [round(a + part * (b - a)) for a, b in zip(before.sectors, sample.sectors, strict=True)]
-            t = before.t + part * (sample.t - before.t)
-            return sample.model_copy(update={"t": t, "sectors": sectors}), index
-        reached = written
-    raise LabError(
-        f"run {run.name}: {reached:.0f} MiB reached the device while the jobs ran, expected more than {mib} "
-        "MiB (between_mib): give the jobs more time (window_s), or take less"
-    )
-
-
-def jobs_began_s(run: RawRun) -> float:
-    """Return the time of the last sample before anything was dirtied or written, in seconds."""
-    first = run.samples[0]
-    idle = [first.t]
-    for sample in run.samples[1:]:
-        if sum(sample.sectors) - sum(first.sectors) > IDLE_SECTORS or sample.dirty - first.dirty > IDLE_PAGES:
-            break
-        idle.append(sample.t)
-    return idle[-1]
 
 
 def cpu_s(window: Sequence[Sample], *, flushers_only: bool) -> float | None:
@@ -448,8 +299,3 @@ def significant(value: float) -> float:
 
 def _per_gib(seconds: float | None, written_bytes: int) -> float | None:
     return None if seconds is None else seconds / (written_bytes / GIB)
-
-
-def _sampling_step(samples: Sequence[Sample]) -> float:
-    gaps = [after.t - before.t for before, after in itertools.pairwise(samples)]
-    return statistics.median(gaps) if gaps else 0.0

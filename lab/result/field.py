@@ -13,7 +13,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from lab.experiment.measure import Raw, figures
+from lab.experiment.measure import figures
+from lab.experiment.raw import Raw
 from lab.experiment.schedule import CLIMB_S
 from lab.experiment.setting import AUTO, Setting
 from lab.field.campaign import QUIET_MIB_S

@@ -17,7 +17,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from lab.experiment.measure import MIB, Spread
+from lab.experiment.measure import Spread
+from lab.experiment.window import MIB
 from lab.result.report import in_order, rigs
 from lab.result.results import Cell, read_raw
 

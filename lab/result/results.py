@@ -19,13 +19,13 @@ from lab.experiment.measure import (
     Figures,
     FiguresOf,
     Rates,
-    Raw,
     Spread,
     rate_spread,
     ratio,
     significant,
     spread,
 )
+from lab.experiment.raw import Raw
 from lab.experiment.scenario import Machine
 from lab.experiment.setting import Setting
 from lab.profile.bottleneck import Bottleneck

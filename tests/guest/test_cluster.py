@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.experiment import bench, cluster, scenario
+from lab.experiment import cluster, scenario, session
 from lab.experiment.cells import Kernels
 from lab.experiment.scenario import Scenario
 from lab.machine import guest
@@ -69,7 +69,7 @@ def kernels(smp_stock_kernel: Kernel, smp_parallel_kernel: Kernel) -> Kernels:
 def _measure(kernels: Kernels, crew: cluster.Crew, root: Path) -> dict[str, float]:
     """Measure stock and one context; return MiB/s by kernel."""
     chosen = Scenario.model_validate(scenario.load("headline").model_dump() | CHANGED)
-    folder = bench.measure(
+    folder = session.measure(
         chosen, kernels, job_folder=REPO, crew=crew, root=root, console=Console(file=io.StringIO())
     )
     cells = json.loads((folder / "summary.json").read_text())

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.experiment import bench, cells, scenario, schedule
+from lab.experiment import bench, cells, scenario, schedule, session
 from lab.experiment.cells import LOAD, Kernels, Runner
 from lab.experiment.cluster import InTurn
 from lab.machine import guest, host
@@ -76,7 +76,7 @@ def _measure(
     chosen: scenario.Scenario, kernels: Kernels, runner: Runner, root: Path, budget_s: float | None = None
 ) -> tuple[Path, list[dict[str, Any]], str]:
     out = io.StringIO()
-    folder = bench.measure(
+    folder = session.measure(
         chosen,
         kernels,
         job_folder=root,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.experiment import bench
+from lab.experiment import session
 from lab.profile.bottleneck import Bottleneck, bottleneck
 from lab.profile.offcpu import Waiting
 from lab.profile.oncpu import Function, Spinning
@@ -76,7 +76,7 @@ def test_result_with_profiles_says_what_limits_each_cell() -> None:
 
 def test_bench_takes_it_from_the_profile_of_the_run(tmp_path: Path) -> None:
     path = tmp_path / "profile.json"
-    assert bench._bottleneck(path) is None
+    assert session._bottleneck(path) is None
     found = profile([waiting("f", "mutex", 5)], [])
     path.write_text(found.model_dump_json())
-    assert bench._bottleneck(path) == bottleneck(found)
+    assert session._bottleneck(path) == bottleneck(found)

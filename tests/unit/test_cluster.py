@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.experiment import bench, cells, cluster, schedule, store
+from lab.experiment import cells, cluster, schedule, session, store
 from lab.experiment.cells import Kernels, Task
 from lab.experiment.cluster import InTurn
 from lab.experiment.scenario import Scenario
@@ -121,7 +121,7 @@ def _measure(
     chosen: Scenario, kernels: Kernels, crew: cluster.Crew, root: Path, **options: Any
 ) -> tuple[list[dict[str, Any]], str]:
     out = io.StringIO()
-    folder = bench.measure(
+    folder = session.measure(
         chosen,
         kernels,
         job_folder=root,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Figures from samples: the window, the rates, the flushers' CPU time, fio's latencies, ratios."""
+"""Figures from samples: the rates, the flushers' CPU time, fio's latencies, ratios."""
 
 from __future__ import annotations
 
@@ -8,31 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from lab.experiment import measure
+from lab.experiment.raw import Sample
 from lab.result.results import read_fio
 from lab.util.errors import LabError
 from tests import samples
 
 GROUP = read_fio(samples.FIXTURES / "fio-group.json")
 THREE_JOBS = read_fio(samples.FIXTURES / "fio-three-jobs.json")
-
-
-def test_window_counts_from_when_the_jobs_began() -> None:
-    window, steady = measure.steady_window(samples.run(8, idle_s=1), 2, 4)
-    assert steady
-    assert (window[0].t, window[-1].t) == (3.0, 7.0)
-
-
-def test_open_window_ends_with_fio() -> None:
-    window, steady = measure.steady_window(samples.run(8, idle_s=1), 2, None)
-    assert steady
-    assert window[-1].t == 8.0
-
-
-def test_a_job_too_short_for_a_window_counts_as_a_whole_with_its_sync() -> None:
-    run = samples.run(2, idle_s=1)
-    window, steady = measure.steady_window(run, 4, None)
-    assert not steady
-    assert window == run.samples
 
 
 def test_figures_of_a_run() -> None:
@@ -45,6 +27,13 @@ def test_figures_of_a_run() -> None:
     assert (found.dirty_mib, found.writeback_mib, found.dirty_max_mib) == (100, 10, 110)
     assert found.slowest_job_mib_s is None
     assert (found.extents, found.extents_before, found.sync_s) == (3, 1, 1.0)
+
+
+def test_figures_of_a_run_between_two_amounts() -> None:
+    run = samples.run(8, idle_s=1, mib_s=100)
+    found = measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4, between_mib=(120, 330))
+    assert found.mib_s == pytest.approx(100)
+    assert found.steady
 
 
 def test_parts_of_a_window_tell_how_much_the_rate_varies() -> None:
@@ -66,30 +55,6 @@ def test_parts_of_a_window_tell_how_much_the_rate_varies() -> None:
     # A run that is measured as a whole has no parts, and there can be no more than samples.
     assert len(rates(7, 4, 4).parts) == 1
     assert len(rates(2, 2, 9).parts) == 4
-
-
-def test_a_short_window_counts_where_it_was_asked_for() -> None:
-    run = samples.run(8, idle_s=1)
-    short = [sample.model_copy(update={"t": sample.t / 20}) for sample in run.samples]
-    run = run.model_copy(update={"samples": short, "fio_s": run.fio_s / 20})
-    window, steady = measure.steady_window(run, 0.1, 0.2)
-    assert steady
-    assert (window[0].t, window[-1].t) == pytest.approx((0.15, 0.35))
-    assert not measure.steady_window(run, 0.1, None)[1]
-    assert not measure.steady_window(run, 0.3, 0.2)[1]
-
-
-def test_a_window_may_begin_and_end_between_samples() -> None:
-    # At 0, 30, 60 ms ..., at work from 30 ms on; the window from 50 to 155 ms has samples from 60 to 150 ms.
-    run = samples.run(8, idle_s=0.5)
-    coarse = [sample.model_copy(update={"t": sample.t * 0.06}) for sample in run.samples]
-    run = run.model_copy(update={"samples": coarse, "fio_s": run.fio_s * 0.06})
-    window, steady = measure.steady_window(run, 0.02, 0.105)
-    assert steady
-    assert (window[0].t, window[-1].t) == pytest.approx((0.06, 0.15))
-    assert not measure.steady_window(run, 0.3, 0.3)[1]
-    # The same samples of jobs that ended before the window did.
-    assert not measure.steady_window(run.model_copy(update={"fio_s": 0.15}), 0.02, 0.105)[1]
 
 
 def test_busy_share_of_the_cpus() -> None:
@@ -132,28 +97,6 @@ def test_seconds_to_the_device_are_those_of_the_longest_job_and_the_sync() -> No
     assert measure.seconds_to_device({"jobs": jobs[2:]}, 1.5) is None
 
 
-def test_equal_amounts_count_where_asked_for() -> None:
-    # 100 MiB/s from second 1 on, sampled every 0.5 s: 120 MiB are there at 2.2 s, 330 at 4.3 s.
-    run = samples.run(8, idle_s=1, mib_s=100)
-    window = measure.between_amounts(run, 120, 330)
-    assert [window[0].t, window[-1].t] == pytest.approx([2.2, 4.3])
-    assert [sample.t for sample in window[1:-1]] == [2.5, 3.0, 3.5, 4.0]
-    found = measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4, between_mib=(120, 330))
-    assert found.mib_s == pytest.approx(100)
-    assert found.steady
-
-
-def test_an_amount_that_was_not_reached_is_an_error() -> None:
-    # What the final sync writes does not count.
-    run = samples.run(8, idle_s=1, mib_s=10)
-    last = run.samples[-1].model_copy(update={"sectors": [200 * samples.SECTORS_PER_MIB]})
-    run = run.model_copy(update={"samples": [*run.samples[:-1], last]})
-    with pytest.raises(
-        LabError, match="70 MiB reached the device while the jobs ran, expected more than 90 MiB"
-    ):
-        measure.between_amounts(run, 20, 90)
-
-
 def test_two_devices_add_up() -> None:
     run = samples.run(8, mib_s=100)
     both = [sample.model_copy(update={"sectors": sample.sectors * 2}) for sample in run.samples]
@@ -168,10 +111,8 @@ def test_nothing_written_is_an_error() -> None:
         measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4)
 
 
-def _window(*kworkers: dict[str, tuple[bool, int | None]]) -> list[measure.Sample]:
-    return [
-        measure.Sample(t=n, sectors=[0], dirty=0, writeback=0, kworkers=one) for n, one in enumerate(kworkers)
-    ]
+def _window(*kworkers: dict[str, tuple[bool, int | None]]) -> list[Sample]:
+    return [Sample(t=n, sectors=[0], dirty=0, writeback=0, kworkers=one) for n, one in enumerate(kworkers)]
 
 
 def test_flusher_seen_once_counts_for_the_whole_window() -> None:

@@ -17,8 +17,8 @@ test: setup check
 # on purpose: hours on two cores.
 test-all: test
 	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal -m long
-	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 4 --timeout 1800
-	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 8 --timeout 1800
+	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 4 --timeout 3600
+	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 8 --timeout 3600
 	./pwb mutants
 
 check:

@@ -9,21 +9,18 @@ from pathlib import Path
 import pytest
 
 from lab.tree.build import Kernel
-from tests.guest import output
 from tests.guest.marks import long
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
 
 HERE = Path(__file__).parent
-# Of load; in virtual time many CPUs get in one second as much done as a few in their host's five.
-SECONDS, SECONDS_IN_VIRTUAL_TIME = 5, 1
+SECONDS = 5
 
 
 @pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
 def test_every_byte_arrives_while_contexts_change(debug_kernel: Kernel, fs: str) -> None:
-    seconds = SECONDS if output.cpus <= output.UML_CPUS else SECONDS_IN_VIRTUAL_TIME
-    command = [sys.executable, str(HERE / "resize.py"), fs, str(seconds)]
+    command = [sys.executable, str(HERE / "resize.py"), fs, str(SECONDS)]
     report = output_of(debug_kernel, command, fs="none")
     assert "every byte is as written" in report
 

@@ -46,10 +46,7 @@ static inline int wb_affinity_test_init(struct kunit *test)
 
 	fixture = kunit_kzalloc(test, sizeof(*fixture), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, fixture);
-	fixture->bdi = bdi_alloc(NUMA_NO_NODE);
-	KUNIT_ASSERT_NOT_NULL(test, fixture->bdi);
-	KUNIT_ASSERT_EQ(test, 0,
-			kunit_add_action_or_reset(test, put_bdi, fixture->bdi));
+	fixture->bdi = make_bdi(test);
 
 	fixture->bdi->max_wb_ctx = NR_CTX;
 	fixture->bdi->nr_wb_ctx = NR_CTX;

@@ -36,10 +36,7 @@ static inline int auto_test_init(struct kunit *test)
 
 	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->bdi = bdi_alloc(NUMA_NO_NODE);
-	KUNIT_ASSERT_NOT_NULL(test, f->bdi);
-	KUNIT_ASSERT_EQ(test, 0,
-			kunit_add_action_or_reset(test, put_bdi, f->bdi));
+	f->bdi = make_bdi(test);
 	dev_set_drvdata(&f->dev, f->bdi);
 	f->bdi->max_wb_ctx = 4 * NR_CPUS_TESTED;
 	f->now = jiffies;

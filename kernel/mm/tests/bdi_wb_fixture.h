@@ -27,6 +27,16 @@ static inline void put_bdi(void *bdi)
 	bdi_put(bdi);
 }
 
+/* a BDI that goes with the test */
+static inline struct backing_dev_info *make_bdi(struct kunit *test)
+{
+	struct backing_dev_info *bdi = bdi_alloc(NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, bdi);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, put_bdi, bdi));
+	return bdi;
+}
+
 static inline int wb_ctx_test_init(struct kunit *test)
 {
 	static const struct super_operations no_operations;
@@ -35,10 +45,7 @@ static inline int wb_ctx_test_init(struct kunit *test)
 	fixture = kunit_kzalloc(test, sizeof(*fixture), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, fixture);
 	fixture->sb.s_op = &no_operations;
-	fixture->bdi = bdi_alloc(NUMA_NO_NODE);
-	KUNIT_ASSERT_NOT_NULL(test, fixture->bdi);
-	KUNIT_ASSERT_EQ(test, 0,
-			kunit_add_action_or_reset(test, put_bdi, fixture->bdi));
+	fixture->bdi = make_bdi(test);
 
 	fixture->sb.s_bdi = fixture->bdi;
 	fixture->inode.i_sb = &fixture->sb;

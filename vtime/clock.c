@@ -31,6 +31,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "clock.h"
+#include "host.h"
 
 /* What a halted CPU takes to run again: exit latency of C1 on x86 servers (drivers/idle/intel_idle.c: 1 to 2 us). */
 enum { WAKE_NS = 1000 };

@@ -61,8 +61,4 @@ void clock_gate_opens(void);
 void clock_gate_closes(void);
 bool clock_cpu_is_halted(unsigned int cpu);
 
-/* Provided by hostcalls.c */
-void wake_main_loop(void);
-uint64_t host_ns(void);
-
 #endif

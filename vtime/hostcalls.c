@@ -18,25 +18,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "clock.h"
+#include "host.h"
 #include "hostcalls.h"
 
 enum { NONE = -1, MAIN_FDS = 1024, FILE_WAIT_NS = 50000, THREADS = 128 };
 /* A jump this short is not worth a look at what QEMU's workers do. */
 enum { SHORT_JUMP_NS = 50000 };
-#define SECOND_NS 1000000000LL
 
 /* What a thread is to us: the main loop, a virtual CPU, or none of either. */
 static __thread int my_cpu = NONE;
 static __thread bool is_main;
 
 static _Atomic bool on;
-static int wake_fd;
 /* What the main loop polls while it waits: written by its thread while it works, read by others while it waits. */
 static int main_fds[MAIN_FDS];
 static _Atomic int n_main_fds;
@@ -48,21 +46,6 @@ static _Atomic pid_t cpu_threads[MAX_CPUS];
 static _Atomic(pthread_cond_t *) halt_conditions[MAX_CPUS];
 static _Atomic unsigned int threads_made;
 static int state_fds[THREADS], n_state_fds;
-
-uint64_t host_ns(void)
-{
-	struct timespec t;
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
-void wake_main_loop(void)
-{
-	uint64_t one = 1;
-
-	syscall(SYS_write, wake_fd, &one, sizeof(one));
-}
 
 static uint64_t my_now(void)
 {
@@ -161,7 +144,7 @@ static int main_loop_poll(struct pollfd *fds, nfds_t n, const struct timespec *t
 	if (timeout)
 		until = main_read_ns + (uint64_t)timeout->tv_sec * SECOND_NS + (uint64_t)timeout->tv_nsec;
 	memcpy(all, fds, n * sizeof(*fds));
-	all[n] = (struct pollfd){ .fd = wake_fd, .events = POLLIN };
+	all[n] = (struct pollfd){ .fd = wakes_fd(), .events = POLLIN };
 	for (nfds_t k = 0; k < n; k++)
 		main_fds[k] = fds[k].fd;
 	n_main_fds = (int)n;
@@ -181,7 +164,7 @@ static int main_loop_poll(struct pollfd *fds, nfds_t n, const struct timespec *t
 		ready = real_ppoll(all, n + 1, -1, mask);
 		clock_main_runs();
 		if (ready > 0 && all[n].revents) {
-			(void)!read(wake_fd, &drained, sizeof(drained));
+			(void)!read(all[n].fd, &drained, sizeof(drained));
 			ready--;
 		}
 		if (ready) {
@@ -295,7 +278,7 @@ static int replace_tsc(void)
 int hostcalls_are_virtual(void)
 {
 	is_main = true;
-	wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	wakes_setup();
 	if (replace_tsc())
 		return -1;
 	on = true;

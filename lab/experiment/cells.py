@@ -169,8 +169,9 @@ def run(one: Task, runner: Runner) -> Task:
 
 
 def _boot(one: Task, runner: Runner) -> None:
-    # Isolated and without site packages: the guest has the host's Python, and nothing of ours for it.
-    command = [str(Path(sys.executable).resolve()), "-I", "-S", str(LOAD), str(GUEST_RESULTS / "plan.json")]
+    # Without site packages: the guest has the host's Python, and nothing of ours for it.
+    python = [str(Path(sys.executable).resolve()), "-P", "-s", "-S", "-m", "guest.load"]
+    command = ["env", f"PYTHONPATH={REPO}", *python, str(GUEST_RESULTS / "plan.json")]
     try:
         done = runner(
             one.kernel,

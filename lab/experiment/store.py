@@ -11,13 +11,13 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from lab.experiment.cells import LANES, LOAD, Task, tool
+from lab.experiment.cells import LANES, Task, tool
 from lab.machine import devices, qemu, vtime
 from lab.machine.hardware import Hardware
 from lab.util.paths import REPO, cache_dir
 from lab.util.process import output
 
-AGENT = REPO / "guest" / "agent.py"
+GUEST = REPO / "guest"
 # What is no part of a result: where it goes, what it is called, where its kernel lies, how long it may take.
 _LEFT_OUT = ("folder", "label", "kernel", "timeout_s")
 
@@ -33,8 +33,7 @@ def surroundings() -> dict[str, str]:
         "mips": str(clock.mips),
         "lanes": str(LANES),
         "fio": output([tool("fio", "fio"), "--version"]),
-        "load": _digest(LOAD.read_bytes()),
-        "agent": _digest(AGENT.read_bytes()),
+        "guest": _digest(b"".join(path.read_bytes() for path in sorted(GUEST.glob("*.py")))),
     }
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guest import load
+from guest.sampler import MIB, Sampler, parse_vmstat
+from guest.settings import dirty_settings, set_dirty_limit
 from lab.field import record, trial
 from lab.field.job import Job
 from lab.field.place import Place, System, machine
@@ -102,8 +103,8 @@ class Campaign:
         """Return the MiB at which writers are held: what is asked for, or what the kernel has worked out."""
         if self.options.dirty_limit_mib is not None:
             return self.options.dirty_limit_mib
-        vmstat = load.parse_vmstat((self.system.proc / "vmstat").read_text())
-        return vmstat["nr_dirty_threshold"] * os.sysconf("SC_PAGE_SIZE") // load.MIB
+        vmstat = parse_vmstat((self.system.proc / "vmstat").read_text())
+        return vmstat["nr_dirty_threshold"] * os.sysconf("SC_PAGE_SIZE") // MIB
 
     def check(self) -> None:
         """Check that a run can be made.
@@ -131,7 +132,7 @@ class Campaign:
 
     def written_by_others_mib_s(self) -> float:
         """Return what reaches the device while nothing of ours runs, in MiB/s."""
-        sampler = load.Sampler([self.place.sysfs], self.system.proc)
+        sampler = Sampler([self.place.sysfs], self.system.proc)
         sampler.sample()
         time.sleep(LOOK_S)
         sampler.sample()
@@ -146,7 +147,7 @@ class Campaign:
 
         Raises:
             LabError: as for :meth:`check`; another run is going; a setting is refused.
-            load.LoadError: fio failed.
+            guest.plan.LoadError: fio failed.
         """
         with alone(self.system):
             clean(self.place, self.system, self.say)
@@ -156,7 +157,7 @@ class Campaign:
             work.begin(limits=self.sets_limits)
             try:
                 if self.options.dirty_limit_mib is not None:
-                    load.set_dirty_limit(self.options.dirty_limit_mib, self.system.vm)
+                    set_dirty_limit(self.options.dirty_limit_mib, self.system.vm)
                 begun = record.resume(self._record(others), self.results)
                 return self._rounds(begun, work.folder)
             finally:
@@ -208,7 +209,7 @@ class Campaign:
             text=self.job.text,
             files_mib=self.job.files_mib,
             fio=fio,
-            dirty_settings=load.dirty_settings(self.system.vm),
+            dirty_settings=dirty_settings(self.system.vm),
             dirty_limit_mib=self.dirty_limit_mib,
             bdi={path.name: path.read_text().strip() for path in files if path.exists()},
             date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -260,4 +261,4 @@ def _rate(raw: dict[str, Any]) -> float:
     """Return the rate of a whole run, to show that something happens."""
     samples = raw["runs"][0]["samples"]
     sectors = sum(samples[-1]["sectors"]) - sum(samples[0]["sectors"])
-    return float(sectors * 512 / load.MIB / (samples[-1]["t"] - samples[0]["t"]))
+    return float(sectors * 512 / MIB / (samples[-1]["t"] - samples[0]["t"]))

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from guest.load import LoadError
+from guest.plan import LoadError
 from lab.field import job, place
 from lab.field.campaign import AUTO, QUIET_MIB_S, Campaign, Options, alone, clean
 from lab.field.place import System

@@ -13,7 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from guest import load
+from guest import fio
+from guest.extents import count_extents
+from guest.sampler import Sampler
+from guest.settings import contexts_in_use, dirty_settings
 from lab.experiment import fiojob
 from lab.field.job import Job
 from lab.field.place import Place, System
@@ -45,7 +48,7 @@ def measure(
 
     Raises:
         LabError: the disk has become too full.
-        load.LoadError: fio failed.
+        guest.plan.LoadError: fio failed.
     """
     files = work / "files"
     files.mkdir()
@@ -63,7 +66,7 @@ def measure(
 
     sampler = run_fio(job.text, job=work / NAME, most_s=most_s)
     fio_s = sampler.samples[-1]["t"]
-    contexts = load.contexts_in_use(place.bdi)
+    contexts = contexts_in_use(place.bdi)
     begin = time.monotonic()
     _sync(files)
     sync_s = time.monotonic() - begin
@@ -71,7 +74,7 @@ def measure(
     sampler.close()
     run = {
         "name": NAME,
-        "dirty_settings": load.dirty_settings(system.vm),
+        "dirty_settings": dirty_settings(system.vm),
         "fio_json": _output(work / NAME).name,
         "fio_s": fio_s,
         "sync_s": round(sync_s, 4),
@@ -93,16 +96,14 @@ def measure(
     return raw, json.loads(text[text.index("{") :])
 
 
-def _run_fio(
-    place: Place, files: Path, text: str, *, job: Path, system: System, most_s: float
-) -> load.Sampler:
+def _run_fio(place: Place, files: Path, text: str, *, job: Path, system: System, most_s: float) -> Sampler:
     """Run fio to its end, or until it has had its time or the disk is too full; it ends with this call."""
     job.write_text(text, encoding="utf-8")
-    sampler = load.Sampler([place.sysfs], system.proc)
+    sampler = Sampler([place.sysfs], system.proc)
     sampler.sample()
-    process = load.fio(_FIO, job, _output(job), files, {})
+    process = fio.start(_FIO, job, _output(job), files, {})
     try:
-        failure = load.watch(
+        failure = fio.watch(
             process, sampler, SAMPLE_S, lambda: sampler.samples[-1]["t"] > most_s or place.is_full
         )
     finally:
@@ -114,7 +115,7 @@ def _run_fio(
             "lower size= in the job"
         )
     if failure is not None:
-        load.fail_with_fio(failure, _output(job), f"its {job.name}")
+        fio.fail(failure, _output(job), f"its {job.name}")
     return sampler
 
 
@@ -125,7 +126,7 @@ def _output(job: Path) -> Path:
 def _extents(files: Path) -> dict[str, int]:
     """Return extents by file name; none where filefrag is missing."""
     filefrag = shutil.which("filefrag", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    return load.count_extents(filefrag, files) if filefrag else {}
+    return count_extents(filefrag, files) if filefrag else {}
 
 
 def _sync(files: Path) -> None:

@@ -20,7 +20,11 @@ from lab.util.process import output
 TOP = "pwb-field"
 #: What of the clone it has beside ``lab/field``, for ``./field``: what needs Python's standard library only.
 MODULES = (
-    "guest/load.py",
+    "guest/extents.py",
+    "guest/fio.py",
+    "guest/plan.py",
+    "guest/sampler.py",
+    "guest/settings.py",
     "lab/__init__.py",
     "lab/experiment/__init__.py",
     "lab/experiment/fiojob.py",

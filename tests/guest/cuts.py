@@ -31,7 +31,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from guest.load import SET_STREAM, WRITE_STREAM
+from guest.layout import SET_STREAM, WRITE_STREAM
 from tests.guest.kernel_log import Log
 from tests.guest.promises import PAGE_SECTORS, SECTOR_BYTES, File, History
 

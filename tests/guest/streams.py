@@ -30,7 +30,7 @@ from pathlib import Path
 from threading import Thread
 
 from guest.fiemap import extents
-from guest.load import SET_STREAM, WRITE_STREAM
+from guest.layout import SET_STREAM, WRITE_STREAM
 
 BLOCK = 4096
 FILE_BYTES = 1 << 20

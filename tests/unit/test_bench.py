@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from lab.experiment import bench, cells, scenario, schedule, session
-from lab.experiment.cells import LOAD, Kernels, Runner
+from lab.experiment.cells import Kernels, Runner
 from lab.experiment.cluster import InTurn
 from lab.machine import guest, host
 from lab.result import plots
@@ -194,7 +194,7 @@ def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels)
         "FILE_MIB": "4",
     }
     assert two["plan"]["runs"][0]["settings"] == {"nwritebacks": "2"}
-    assert stock["command"][-2:] == [str(LOAD), "/results/plan.json"]
+    assert stock["command"][-2:] == ["guest.load", "/results/plan.json"]
 
 
 def test_the_kernel_gets_the_time_to_find_the_number(tmp_path: Path, kernels: Kernels) -> None:

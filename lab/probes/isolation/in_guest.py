@@ -17,7 +17,7 @@ from multiprocessing.synchronize import Barrier as BarrierType
 from pathlib import Path
 
 from guest.fiemap import extents
-from guest.load import SET_STREAM, WRITE_STREAM
+from guest.layout import SET_STREAM, WRITE_STREAM
 from guest.record import leave
 
 WRITERS = 8

@@ -23,8 +23,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from guest.fiemap import extents
-from guest.load import choose_inodes, sectors_written, set_dirty_limit
+from guest.layout import choose_inodes
 from guest.record import leave
+from guest.sampler import sectors_written
+from guest.settings import set_dirty_limit
 
 MIB = 1 << 20
 PAGE = 4096

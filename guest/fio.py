@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""fio, watched while it runs. Python's standard library only."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from guest.plan import LoadError
+from guest.sampler import Sampler
+
+# fio's exit status when it was told to stop.
+FIO_STOPPED = 128
+MARK_S = 0.0001
+
+
+def start(
+    program: list[str], job: Path, output: Path, mount: Path, env: dict[str, str]
+) -> subprocess.Popen[str]:
+    """Start fio on ``job`` with ``mount`` as its working directory, as the leader of a process group."""
+    return subprocess.Popen(
+        [*program, "--output-format=json+", f"--output={output}", str(job)],
+        cwd=mount,
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def fail(words: str, output: Path, what: str) -> None:
+    """Raise what fio said, on its streams or ahead of its JSON."""
+    notes = output.read_text().split("{", 1)[0] if output.exists() else ""
+    said = [line for line in (words + "\n" + notes).splitlines() if line.startswith("fio:") or "rror" in line]
+    raise LoadError(f"fio failed in {what}: {'; '.join(dict.fromkeys(said)) or 'it said nothing'}")
+
+
+def wait(process: subprocess.Popen[str], seconds: float) -> bool:
+    """Wait until a process has ended or the time is over; return whether it has ended."""
+    end = os.pidfd_open(process.pid)
+    try:
+        select.select([end], [], [], seconds)
+    finally:
+        os.close(end)
+    return process.poll() is not None
+
+
+def watch(
+    process: subprocess.Popen[str], sampler: Sampler, sample_s: float, enough: Callable[[], bool]
+) -> str | None:
+    """Sample until fio has ended, and ask it to end once there is enough.
+
+    Args:
+        process: fio, just started.
+        sampler: has had its first sample; the last one is that of when fio had ended.
+        sample_s: seconds between samples.
+        enough: says, after each sample, whether fio has done what the run is about.
+
+    Returns:
+        None, or fio's words where it failed.
+    """
+    words: list[str] = []
+    reader = threading.Thread(target=lambda: words.append(process.stdout.read() if process.stdout else ""))
+    reader.start()
+    marks = Marks()
+    stopped = False
+    while not wait(process, sample_s):
+        sampler.sample()
+        if sampler.written_mib() > 0:
+            marks.begin()
+        if not stopped and enough():
+            marks.end()
+            process.send_signal(signal.SIGINT)
+            stopped = True
+    marks.end()
+    sampler.sample()
+    reader.join()
+    failed = process.returncode and not (stopped and process.returncode == FIO_STOPPED)
+    return "".join(words) if failed else None
+
+
+class Marks:
+    """Shows the profiler, where there is one, what to look at, as the agent does for the whole command.
+
+    A run has two marks, whatever becomes of it.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is marked yet."""
+        self._left = 2 if "PWB_PROFILED" in os.environ else 0
+
+    def begin(self) -> None:
+        """Mark the beginning, once."""
+        if self._left == 2:
+            self._mark()
+
+    def end(self) -> None:
+        """Mark the end, once, and the beginning if there was none."""
+        while self._left:
+            self._mark()
+
+    def _mark(self) -> None:
+        signal.sigtimedwait((), MARK_S)
+        self._left -= 1

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Counters of devices, page cache, CPUs and flushers, at intervals. Python's standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+# What the names of kworkers have that flush: flushers, and the workers of XFS's AG-aware writeback.
+FLUSHERS = ("flush-", "xfs-agwb/")
+MIB = 1 << 20
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Sampler:
+    """Reads counters of the devices, the page cache, the CPUs and the kworkers, and keeps the series.
+
+    Files stay open between samples: it must not take the CPU time that it looks at.
+    """
+
+    def __init__(self, devices: list[Path], proc: Path = Path("/proc")) -> None:
+        """Prepare to read the counters of devices, by their folders in sysfs, and ``proc``.
+
+        A RAM disk keeps none (its ``iostats`` is 0): then what was submitted to all devices counts.
+        """
+        self.proc = proc
+        counted = all(keeps_statistics(device) for device in devices)
+        stat_files = [device / "stat" for device in devices] if counted else []
+        self.start = time.monotonic()
+        self.samples: list[dict[str, Any]] = []
+        self._stats = [os.open(path, os.O_RDONLY) for path in stat_files]
+        self._vmstat = os.open(proc / "vmstat", os.O_RDONLY)
+        self._stat = os.open(proc / "stat", os.O_RDONLY)
+        self._others: set[str] = set()
+        self._kworker_files: dict[str, tuple[int, int | None]] = {}
+
+    def close(self) -> None:
+        """Close all files."""
+        kworkers = [fd for files in self._kworker_files.values() for fd in files if fd is not None]
+        for fd in (*self._stats, self._vmstat, self._stat, *kworkers):
+            os.close(fd)
+
+    def sample(self) -> None:
+        """Append one sample of the devices, the page cache and the kworkers."""
+        vmstat = parse_vmstat(read(self._vmstat))
+        self.samples.append(
+            {
+                "t": round(time.monotonic() - self.start, 4),
+                "sectors": [sectors_written(read(fd)) for fd in self._stats] or [vmstat["pgpgout"] * 2],
+                "dirty": vmstat["nr_dirty"],
+                "writeback": vmstat["nr_writeback"],
+                "idle_s": idle_s(read(self._stat)),
+                "kworkers": self._kworkers(),
+            }
+        )
+
+    def writing_s(self) -> float:
+        """Return the seconds since the last sample before anything reached the devices."""
+        before = [one["t"] for one in self.samples if one["sectors"] == self.samples[0]["sectors"]]
+        return float(self.samples[-1]["t"] - before[-1])
+
+    def written_mib(self) -> float:
+        """Return the MiB that have reached the devices since the first sample."""
+        first, last = self.samples[0]["sectors"], self.samples[-1]["sectors"]
+        written: int = sum(last) - sum(first)
+        return written * 512 / MIB
+
+    def _kworkers(self) -> dict[str, list[Any]]:
+        """Return pid -> [is it flushing, ns on a CPU]; None where this kernel has no schedstat."""
+        found: dict[str, list[Any]] = {}
+        for pid in os.listdir(self.proc):
+            if not pid.isdigit() or pid in self._others:
+                continue
+            # One that ended is gone between the listing and the reading.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if pid not in self._kworker_files and not self._open_kworker(pid):
+                    continue
+                comm, schedstat = self._kworker_files[pid]
+                flushing = any(name in read(comm) for name in FLUSHERS)
+                found[pid] = [flushing, None if schedstat is None else int(read(schedstat).split()[0])]
+        return found
+
+    def _open_kworker(self, pid: str) -> bool:
+        """Open the files of a task if it is a kworker; remember it if it is none."""
+        comm = os.open(self.proc / pid / "comm", os.O_RDONLY)
+        if not read(comm).startswith("kworker/"):
+            os.close(comm)
+            self._others.add(pid)
+            return False
+        try:
+            schedstat = os.open(self.proc / pid / "schedstat", os.O_RDONLY)
+        except FileNotFoundError:
+            schedstat = None
+        self._kworker_files[pid] = comm, schedstat
+        return True
+
+
+def keeps_statistics(device: Path) -> bool:
+    """Say whether a device counts, by its folder in sysfs; a partition does if its disk does."""
+    disk = device.parent if (device / "partition").exists() else device
+    return (disk / "queue" / "iostats").read_text().strip() == "1"
+
+
+def read(fd: int) -> str:
+    """Return what a file of the kernel's says now."""
+    return os.pread(fd, 1 << 16, 0).decode()
+
+
+def parse_vmstat(text: str) -> dict[str, int]:
+    """Return ``/proc/vmstat`` as a mapping."""
+    return {key: int(value) for key, value in (line.split() for line in text.splitlines())}
+
+
+def idle_s(stat: str) -> float:
+    """Return the seconds that all CPUs together were idle, from ``/proc/stat``."""
+    idle, iowait = stat.split(maxsplit=6)[4:6]
+    return (int(idle) + int(iowait)) / TICKS_PER_S
+
+
+def sectors_written(stat: str) -> int:
+    """Return the sectors of 512 bytes written, from a device's ``stat`` (Documentation/block/stat.rst)."""
+    return int(stat.split()[6])

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the guest reads of its counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guest import sampler as counters
+
+
+def test_sectors_written_is_the_seventh_field() -> None:
+    assert counters.sectors_written("  10 1 80 5  20 2 4096 7 0 9 12 0 0 0 0 0 0\n") == 4096
+
+
+def test_vmstat() -> None:
+    assert counters.parse_vmstat("nr_dirty 12\nnr_writeback 3\n") == {"nr_dirty": 12, "nr_writeback": 3}
+
+
+def test_idle_time_is_that_of_all_cpus_waiting_for_io_included() -> None:
+    assert counters.idle_s("cpu  10 0 20 300 40 0 5 0 0 0\ncpu0 10 0 20 300 40 0 5 0 0 0\n") == 3.4
+
+
+def _task(proc: Path, pid: int, comm: str, ns: int) -> None:
+    (proc / str(pid)).mkdir(parents=True, exist_ok=True)
+    (proc / str(pid) / "comm").write_text(comm + "\n")
+    (proc / str(pid) / "schedstat").write_text(f"{ns} 0 0\n")
+
+
+def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    _task(proc, 7, "kworker/u9:2+flush-252:0", 500)
+    _task(proc, 8, "kworker/0:1-events", 30)
+    _task(proc, 6, "kworker/u9:1+xfs-agwb/nullb0", 20)
+    _task(proc, 9, "fio", 99)
+    _counters(proc, dirty=5)
+    sampler = counters.Sampler([_device(tmp_path / "sda", 77)], proc)
+    sampler.sample()
+    # One came without CPU times, one went, one is flushing now.
+    _task(proc, 10, "kworker/2:0", 0)
+    (proc / "10" / "schedstat").unlink()
+    _task(proc, 8, "kworker/0:1+flush-252:0", 31)
+    for name in ("comm", "schedstat"):
+        (proc / "7" / name).unlink()
+    (proc / "7").rmdir()
+    sampler.sample()
+    sampler.close()
+    sample, later = sampler.samples
+    assert later["kworkers"] == {"6": [True, 20], "8": [True, 31], "10": [False, None]}
+    assert later["idle_s"] == 3.0
+    assert sample["kworkers"] == {"6": [True, 20], "7": [True, 500], "8": [False, 30]}
+    assert (sample["sectors"], sample["dirty"], sample["writeback"]) == ([77], 5, 1)
+
+
+def _device(sysfs: Path, sectors: int, *, counted: bool = True) -> Path:
+    (sysfs / "queue").mkdir(parents=True, exist_ok=True)
+    (sysfs / "queue" / "iostats").write_text(f"{int(counted)}\n")
+    (sysfs / "stat").write_text("0 " * 6 + f"{sectors} 0")
+    return sysfs
+
+
+def _counters(proc: Path, dirty: int = 0, written_kib: int = 0) -> None:
+    proc.mkdir(exist_ok=True)
+    (proc / "vmstat").write_text(f"nr_dirty {dirty}\nnr_writeback 1\npgpgout {written_kib}\n")
+    (proc / "stat").write_text("cpu  0 0 0 300 0 0 0 0 0 0\n")
+
+
+def test_written_amount_is_since_the_first_sample(tmp_path: Path) -> None:
+    devices = [_device(tmp_path / name, 2048) for name in ("sda", "sdb")]
+    _counters(tmp_path)
+    sampler = counters.Sampler(devices, tmp_path)
+    sampler.sample()
+    _device(devices[1], 8192)
+    sampler.sample()
+    assert sampler.written_mib() == 3
+
+
+def test_what_is_written_to_devices_without_statistics(tmp_path: Path) -> None:
+    devices = [_device(tmp_path / name, 0, counted=False) for name in ("ram0", "ram1")]
+    _counters(tmp_path, written_kib=512)
+    sampler = counters.Sampler(devices, tmp_path)
+    sampler.sample()
+    _counters(tmp_path, written_kib=512 + 2048)
+    sampler.sample()
+    assert sampler.written_mib() == 2
+
+
+def test_a_partition_is_counted_if_its_disk_is(tmp_path: Path) -> None:
+    for name, counted in (("sda", True), ("ram0", False)):
+        disk = _device(tmp_path / name, 0, counted=counted)
+        (disk / "part").mkdir()
+        (disk / "part" / "partition").write_text("1\n")
+        assert counters.keeps_statistics(disk) == counters.keeps_statistics(disk / "part") == counted

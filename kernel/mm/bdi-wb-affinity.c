@@ -212,6 +212,7 @@ struct bdi_writeback_ctx *wb_affinity_handover_ctx(struct inode *inode,
 		return home == wb->ctx->index ? NULL :
 						bdi_fetch_wb_ctx(wb->bdi, home);
 	if (home != wb->ctx->index || !wb_has_backlog(wb) ||
+	    /* about as many: writers change it */
 	    data_race(inode->i_mapping->nrpages) < sb->s_min_writeback_pages)
 		return NULL;
 

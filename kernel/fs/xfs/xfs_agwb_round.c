@@ -201,8 +201,8 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	if (wbc->handed_over)
 		return false;
 	mode = xfs_agwb_mode_of(ip);
-	/* about as many: writers change it */
 	if (mode == XFS_AGWB_OFF ||
+	    /* about as many: writers change it */
 	    data_race(VFS_I(ip)->i_mapping->nrpages) < XFS_AGWB_MIN_PAGES)
 		return false;
 	if (!ai) {

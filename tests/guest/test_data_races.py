@@ -51,7 +51,7 @@ def functions(kernel: Kernel, source: Source) -> list[str]:
     return sorted({*re.findall(r" [tT] (\w+)$", said, re.MULTILINE)} - UNLOCKED_IN_STOCK)
 
 
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("load", LOADS)
 def test_no_data_race(kcsan_kernel: Kernel, kernel_source: Source, tmp_path: Path, load: str) -> None:
     names = tmp_path / "functions"
@@ -64,7 +64,7 @@ def test_no_data_race(kcsan_kernel: Kernel, kernel_source: Source, tmp_path: Pat
         cat /sys/kernel/debug/kcsan
     """
     # The guest fails the test if there was a report.
-    said = output_of(kcsan_kernel, script, fs="none", cpus=CPUS, clock="virtual")
+    said = output_of(kcsan_kernel, script, fs="none", cpus=CPUS, clock="virtual", timeout_s=1800)
     [watched] = re.findall(r"^setup_watchpoints: (\d+)$", said, re.MULTILINE)
     assert int(watched) > 1000
     assert "whitelisted functions" in said

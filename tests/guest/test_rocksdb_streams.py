@@ -21,7 +21,7 @@ pytestmark = pytest.mark.guest
 PROGRAM = """
 import ctypes, fcntl, os, struct
 from pathlib import Path
-from guest.load import WRITE_STREAM
+from guest.layout import WRITE_STREAM
 GET_RW_HINT, SET_RW_HINT, GET_STREAM = 1035, 1036, 2
 libc = ctypes.CDLL(None)
 for name in ("rocksdb:high0", "rocksdb:low0"):

@@ -162,7 +162,7 @@ def keep(found: Sequence[Outcome], folder: Path) -> None:
         found: the outcomes.
         folder: of the result; what it has of another change is left behind.
     """
-    before = TypeAdapter(list[Outcome]).validate_python(provenance.earlier_rows(folder))
+    before = TypeAdapter(list[Outcome]).validate_python(provenance.earlier_rows(folder, []))
     every = {one.name: one for one in [*before, *found] if one.name in names()}
     ordered = [every[name] for name in sorted(every)]
     provenance.write(folder, NAME, [asdict(one) for one in ordered], [], table=table(ordered))

@@ -52,7 +52,7 @@ def collect(
             "machine": platform.machine(),
             "kernel": platform.release(),
         },
-        "change": change.identity(),
+        "change": _change(listed),
         "kernels": {
             f"{kernel.machine} {kernel.flavour}" if are_mixed else kernel.flavour: {
                 "version": kernel.version,
@@ -65,6 +65,12 @@ def collect(
         "commit": output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"]),
         "changed_files": len(output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
     }
+
+
+def _change(kernels: Iterable[Kernel]) -> str | None:
+    """Return the change that kernels were built of, the clone's if there are none; None if they differ."""
+    changes = {kernel.change for kernel in kernels} or {change.identity()}
+    return changes.pop() if len(changes) == 1 else None
 
 
 def write(folder: Path, view: str, rows: Iterable[object], kernels: Iterable[Kernel], *, table: str) -> None:
@@ -84,14 +90,14 @@ def write(folder: Path, view: str, rows: Iterable[object], kernels: Iterable[Ker
     (folder / TABLE).write_text(table, encoding="utf-8")
 
 
-def earlier_rows(folder: Path) -> list[Any]:
-    """Return the rows of a result that is to be added to; none if it is of another change."""
+def earlier_rows(folder: Path, kernels: Iterable[Kernel]) -> list[Any]:
+    """Return the rows of a result that is to be added to; none if it is of another change than kernels."""
     try:
         about = json.loads((folder / META).read_text(encoding="utf-8"))
         rows: list[Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    return rows if about["change"] == change.identity() else []
+    return rows if about["change"] == _change(kernels) else []
 
 
 def add(
@@ -114,7 +120,8 @@ def add(
         table: makes the table of all rows.
     """
     kind = TypeAdapter(type(found[0]))
-    before = [kind.validate_python(row) for row in earlier_rows(folder)]
+    built = list(kernels)
+    before = [kind.validate_python(row) for row in earlier_rows(folder, built)]
     every = {key(one): one for one in [*before, *found]}
     ordered = [every[name] for name in sorted(every)]
-    write(folder, view, [asdict(one) for one in ordered], kernels, table=table(ordered))
+    write(folder, view, [asdict(one) for one in ordered], built, table=table(ordered))

@@ -13,11 +13,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.machine import host
-from lab.tree import config
+from lab.tree import change, config
 from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
 from lab.tree.source import Source
 from lab.tree.weave import weave, weave_identity
@@ -66,6 +66,8 @@ class Kernel:
         config: the ``.config`` it was built with.
         machine: ``uml`` or ``smp``.
         symbols: addresses of its symbols (``System.map``) for ``smp``, else None.
+        change: identity of the change (:func:`lab.tree.change.identity`) that the clone held when the kernel
+            was asked for: a clone can be changed while what it built is measured.
     """
 
     path: Path
@@ -75,6 +77,7 @@ class Kernel:
     config: Path
     machine: str = "uml"
     symbols: Path | None = None
+    change: str = field(default_factory=change.identity)
 
 
 def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:

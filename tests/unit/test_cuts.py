@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 from lab.proof import cuts
 from lab.proof.cuts import Outcome
 from lab.result import provenance
-from lab.tree import change
 from lab.tree.build import Kernel
 
 FOUND = Outcome(
@@ -57,12 +57,17 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
 def test_outcomes_of_another_kernel_are_left_behind(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("")
-    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
-    cuts.keep([FOUND], kernel, tmp_path)
-    meta = tmp_path / provenance.META
-    meta.write_text(meta.read_text().replace(change.identity(), "another"))
-    cuts.keep([replace(FOUND, fs="f2fs")], kernel, tmp_path)
-    assert "xfs" not in (tmp_path / provenance.TABLE).read_text()
+    # What the clone holds by the time a result is written is not what was measured.
+    earlier, later = (
+        Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config, change=of) for of in ("a", "b")
+    )
+    cuts.keep([FOUND], earlier, tmp_path)
+    cuts.keep([replace(FOUND, fs="ext4")], earlier, tmp_path)
+    table, meta = tmp_path / provenance.TABLE, tmp_path / provenance.META
+    assert "xfs" in table.read_text()
+    cuts.keep([replace(FOUND, fs="f2fs")], later, tmp_path)
+    assert "xfs" not in table.read_text()
+    assert json.loads(meta.read_text())["change"] == "b"
 
 
 def test_a_line_says_what_was_lost() -> None:

@@ -465,12 +465,13 @@ def keep(found: Sequence[Row], kernels: Iterable[Kernel], folder: Path) -> list[
         kernels: those that were booted.
         folder: of the result; what it has of another kernel is left behind.
     """
-    before = [Row.model_validate(row) for row in provenance.earlier_rows(folder)]
+    booted = list(kernels)
+    before = [Row.model_validate(row) for row in provenance.earlier_rows(folder, booted)]
     new = {row.test for row in found}
     every = [row for row in before if row.test not in new] + list(found)
     every.sort(key=lambda row: list(TESTS).index(row.test))
     rows = [row.model_dump() for row in every]
-    provenance.write(folder, NAME, rows, kernels, table=HEADING + table(every))
+    provenance.write(folder, NAME, rows, booted, table=HEADING + table(every))
     return every
 
 

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
@@ -247,6 +248,15 @@ def test_what_decides_a_result_is_its_identity(tmp_path: Path, kernels: Kernels,
     ]
     found = {store.identity(other, AROUND) for other in others}
     assert len(found | {store.identity(one, AROUND), store.identity(one, {"qemu": "11"})}) == len(others) + 2
+
+
+def test_a_host_with_one_core_measures_in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(store, "qemu", Mock())
+    monkeypatch.setattr(store, "vtime", Mock())
+    monkeypatch.setattr(store, "output", lambda _: "fio-3")
+    monkeypatch.setattr(store, "tool", lambda name, _: name)
+    assert int(store.surroundings()["mips"]) > 0
 
 
 def test_guests_find_room(monkeypatch: pytest.MonkeyPatch) -> None:

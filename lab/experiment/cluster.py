@@ -242,6 +242,14 @@ def _kill(cluster: distributed.LocalCluster) -> None:
 
 
 def _quiet() -> None:
-    """Let dask say nothing: what goes wrong is said by an exception."""
-    dask.config.set({"distributed.scheduler.allowed-failures": RETRIES - 1})
+    """Let dask say nothing, for what goes wrong is said by an exception, and do nothing while guests run."""
+    dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": RETRIES - 1,
+            # Its watching of itself takes a twentieth of a core in each process.
+            "distributed.worker.profile.enabled": False,
+            "distributed.admin.tick.interval": "1s",
+            "distributed.admin.system-monitor.interval": "10s",
+        }
+    )
     logging.getLogger("distributed").setLevel(logging.CRITICAL)

@@ -115,7 +115,7 @@ def test_xfs_with_inode32_goes_by_number(debug_kernel: Kernel) -> None:
         echo 4 > $PWB_BDI/nwritebacks
         {PROGRAM} dirty 0 $(seq 8)
         {DIRTY}
-        cd /; umount /tmp/m
+        cd /; umount $m
     """
     dirty = numbers(run(debug_kernel, script, fs="none"))
     assert len(dirty) == 4

@@ -59,20 +59,20 @@ def test_workers_grow_with_the_filesystem(debug_kernel: Kernel) -> None:
     # A file of as many stretches as there are workers afterwards.
     script = """
         export TEST_DIR=1 TEST_DEV=1 QA_CHECK_FS=1 LC_ALL=C
-        mkfs.xfs -q -f -d agcount=4,size=128m $PWB_DEV && mkdir -p /tmp/m && mount $PWB_DEV /tmp/m || exit 1
+        mkfs.xfs -q -f -d agcount=4,size=128m $PWB_DEV && m=$(mktemp -d) && mount $PWB_DEV $m || exit 1
         cd /sys/fs/xfs/*/writeback; counters=$(echo /sys/kernel/debug/xfs/*/writeback)
         echo generic > overwrite
         grep -c ^worker $counters
-        xfs_growfs /tmp/m > /dev/null || exit 1
+        xfs_growfs $m > /dev/null || exit 1
         grep -c ^worker $counters
-        dd if=/dev/zero of=/tmp/m/file bs=1M count=64 conv=fsync 2>/dev/null
+        dd if=/dev/zero of=$m/file bs=1M count=64 conv=fsync 2>/dev/null
         echo $((1 << 20)) > /proc/sys/vm/dirty_background_bytes
         echo 5 > /proc/sys/vm/dirty_writeback_centisecs
-        dd if=/dev/zero of=/tmp/m/file bs=1M count=64 conv=notrunc 2>/dev/null
+        dd if=/dev/zero of=$m/file bs=1M count=64 conv=notrunc 2>/dev/null
         until test $(awk '/^worker/ {passes += ($4 > 0)} END {print passes}' $counters) -gt 4; do
-            dd if=/dev/zero of=/tmp/m/file bs=1M count=64 conv=notrunc 2>/dev/null
+            dd if=/dev/zero of=$m/file bs=1M count=64 conv=notrunc 2>/dev/null
         done
-        umount /tmp/m && xfs_repair -n $PWB_DEV 2>/dev/null >&2 && echo sound
+        umount $m && xfs_repair -n $PWB_DEV 2>/dev/null >&2 && echo sound
     """
     assert output_of(debug_kernel, script, fs="none", device_size_mib=512).split() == ["4", "16", "sound"]
 

@@ -162,10 +162,10 @@ def test_context_comes_with_its_first_inode(debug_kernel: Kernel) -> None:
     script = """
         stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats
         grep -c ^Context $stats
-        mkfs.ext4 -q -F $PWB_DEV && mkdir -p /tmp/m && mount -t ext4 $PWB_DEV /tmp/m || exit 1
-        for i in $(seq 20); do echo data > /tmp/m/$i; done
+        mkfs.ext4 -q -F $PWB_DEV && m=$(mktemp -d) && mount -t ext4 $PWB_DEV $m || exit 1
+        for i in $(seq 20); do echo data > $m/$i; done
         grep -c ^Context $stats
-        umount /tmp/m
+        umount $m
     """
     before, written = run(debug_kernel, script, fs="none", contexts=5, affinity="ino").split()
     assert (before, written) == ("1", "5")
@@ -399,11 +399,11 @@ def test_cgroups_keep_their_io_limits(debug_kernel: Kernel, contexts: int) -> No
 
 def test_device_goes_away_below_dirty_files(debug_kernel: Kernel) -> None:
     script = """
-        mkfs.xfs -q -f $PWB_DEV && mkdir /tmp/m && mount -t xfs $PWB_DEV /tmp/m || exit 1
-        for file in a b c d; do dd if=/dev/zero of=/tmp/m/$file bs=1M count=4 2>/dev/null & done
+        mkfs.xfs -q -f $PWB_DEV && m=$(mktemp -d) && mount -t xfs $PWB_DEV $m || exit 1
+        for file in a b c d; do dd if=/dev/zero of=$m/$file bs=1M count=4 2>/dev/null & done
         wait
         for device in /sys/kernel/config/nullb/*/power; do echo 0 > $device; done
         test ! -e $PWB_BDI || exit 1
-        umount /tmp/m
+        umount $m
     """
     run(debug_kernel, script, fs="none", contexts=8)

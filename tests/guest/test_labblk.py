@@ -183,8 +183,8 @@ def test_hints_choose_streams_where_asked_for(debug_kernel: Kernel) -> None:
         script = f"""{PREPARE}
             echo 64 > size_mib; echo 256 > unit_kib; echo 5 > max_write_streams; echo {hints} > write_hints
             echo 1 > power; mkfs.ext4 -q -b 4096 -O ^has_journal -N 16 -m 0 /dev/mine
-            mkdir /tmp/m; mount /dev/mine /tmp/m
-            (cd /tmp/m && {sys.executable} -c {shlex.quote(HINTED)})
+            m=$(mktemp -d); mount /dev/mine $m
+            (cd $m && {sys.executable} -c {shlex.quote(HINTED)})
             echo $(($(cat media_pages) - $(cat host_pages)))
         """
         return int(run(debug_kernel, script, device_size_mib=16))

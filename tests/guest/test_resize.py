@@ -30,12 +30,12 @@ def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
     script = """
         echo 5 > /proc/sys/vm/dirty_writeback_centisecs
         echo 5 > /proc/sys/vm/dirty_expire_centisecs
-        mkdir /tmp/m
+        m=$(mktemp -d)
         for round in 1 2 3 4 5; do
-            mkfs.xfs -q -f $PWB_DEV && mount -t xfs $PWB_DEV /tmp/m || exit 1
-            for file in a b c d; do dd if=/dev/zero of=/tmp/m/$file bs=1M count=4 2>/dev/null || exit 1; done
+            mkfs.xfs -q -f $PWB_DEV && mount -t xfs $PWB_DEV $m || exit 1
+            for file in a b c d; do dd if=/dev/zero of=$m/$file bs=1M count=4 2>/dev/null || exit 1; done
             for file in a b c d; do
-                while dd if=/dev/zero of=/tmp/m/$file bs=64k count=64 conv=notrunc; do :; done 2>/dev/null &
+                while dd if=/dev/zero of=$m/$file bs=64k count=64 conv=notrunc; do :; done 2>/dev/null &
             done
             echo 4 > $PWB_BDI/wb_workers && echo 8 > $PWB_BDI/nwritebacks || exit 1
             while echo 8 > $PWB_BDI/nwritebacks && echo 1 > $PWB_BDI/nwritebacks; do :; done 2>/dev/null &
@@ -43,7 +43,7 @@ def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
             for device in /sys/kernel/config/nullb/*/power; do echo 0 > $device; done
             wait
             test ! -e $PWB_BDI || exit 1
-            umount /tmp/m
+            umount $m
             for device in /sys/kernel/config/nullb/*/power; do echo 1 > $device; done
         done
         echo "the device went away $round times"

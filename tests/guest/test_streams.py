@@ -26,7 +26,7 @@ LARGE_IMAGE = f"""
     truncate -s 3T /tmp/image
     mkfs.xfs -q -i maxpct=50 -d agcount={AGS} -l size=64m /tmp/image
     loop=$(losetup -f --show /tmp/image)
-    mkdir /tmp/m; mount -o inode32 $loop /tmp/m; cd /tmp/m
+    m=$(mktemp -d); mount -o inode32 $loop $m; cd $m
 """
 
 
@@ -125,7 +125,7 @@ def test_no_stream_takes_what_inode32_keeps(debug_kernel: Kernel) -> None:
         for stream in 1 2 3 4; do
             {PROGRAM} scatter $stream $stream.0 $stream.1 $stream.2 $stream.3
         done
-        cd /; umount /tmp/m
+        cd /; umount $m
     """
     assert [used(line) for line in run(debug_kernel, script, fs="none", mkfs=[])] == [{4}, {5}, {6}, {7}]
 
@@ -208,10 +208,10 @@ def test_realtime_files_have_the_streams_of_their_device(debug_kernel: Kernel, t
     def streams(device: str) -> list[str]:
         script = f"""
             mkfs.xfs -q -f -d rtinherit=1 -r rtdev=$PWB_DEV2 $PWB_DEV
-            mkdir /tmp/m; mount -o rtdev=$PWB_DEV2 $PWB_DEV /tmp/m; cd /tmp/m
+            m=$(mktemp -d); mount -o rtdev=$PWB_DEV2 $PWB_DEV $m; cd $m
             touch file; {wbctl} stream max file
             {PROGRAM} bios buffered direct 2>&1 | tail -n 1
-            cd /; umount /tmp/m
+            cd /; umount $m
         """
         return run(debug_kernel, script, fs="none", mkfs=[], device=device, device_count=2, mem_mib=4096)
 
@@ -225,8 +225,8 @@ def test_realtime_files_have_the_streams_of_their_device(debug_kernel: Kernel, t
 
 def test_filestreams_win(debug_kernel: Kernel) -> None:
     script = f"""
-        mkfs.xfs -q $PWB_DEV; mkdir /tmp/m; mount -o filestreams $PWB_DEV /tmp/m; cd /tmp/m
+        mkfs.xfs -q $PWB_DEV; m=$(mktemp -d); mount -o filestreams $PWB_DEV $m; cd $m
         {PROGRAM} scatter 1 file 2>&1 | grep -o 'Invalid argument'
-        cd /; umount /tmp/m
+        cd /; umount $m
     """
     assert run(debug_kernel, script, fs="none", mkfs=[]) == ["Invalid argument"]

@@ -388,7 +388,8 @@ class Writer:
 
     def sync_all(self, name: str) -> None:
         """Sync the filesystem."""
-        with opened(self.folder / name) as fd:
+        _, path = self._file(name)
+        with opened(path) as fd:
             self._sync(lambda: called("syncfs", fd))
         for one in self._names:
             self._promise_name(one)

@@ -165,7 +165,9 @@ def keep(found: Sequence[Outcome], folder: Path) -> None:
     before = TypeAdapter(list[Outcome]).validate_python(provenance.earlier_rows(folder, []))
     every = {one.name: one for one in [*before, *found] if one.name in names()}
     ordered = [every[name] for name in sorted(every)]
-    provenance.write(folder, NAME, [asdict(one) for one in ordered], [], table=table(ordered))
+    rows = [asdict(one) for one in ordered]
+    has_earlier = len(ordered) > len(found)
+    provenance.write(folder, NAME, rows, [], table=table(ordered), has_earlier=has_earlier)
 
 
 def table(found: Sequence[Outcome]) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     _Row = TypeVar("_Row", bound=DataclassInstance)
 
 SUMMARY, META, TABLE = "summary.json", "meta.json", "table.md"
+# Between commands that have each measured some rows of a result.
+_THEN = " && "
 
 
 def collect(
@@ -73,7 +75,15 @@ def _change(kernels: Iterable[Kernel]) -> str | None:
     return changes.pop() if len(changes) == 1 else None
 
 
-def write(folder: Path, view: str, rows: Iterable[object], kernels: Iterable[Kernel], *, table: str) -> None:
+def write(
+    folder: Path,
+    view: str,
+    rows: Iterable[object],
+    kernels: Iterable[Kernel],
+    *,
+    table: str,
+    has_earlier: bool = False,
+) -> None:
     """Write a result: summary.json, meta.json and table.md.
 
     Args:
@@ -82,11 +92,17 @@ def write(folder: Path, view: str, rows: Iterable[object], kernels: Iterable[Ker
         rows: of all runs, as JSON takes them.
         kernels: those that were booted.
         table: the table.
+        has_earlier: whether there are rows among them that :func:`earlier_rows` returned; the commands that
+            measured those are named then, too.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    about = collect(view, kernels)
+    if has_earlier:
+        commands = json.loads((folder / META).read_text(encoding="utf-8"))["command"].split(_THEN)
+        about["command"] = _THEN.join(dict.fromkeys([*commands, about["command"]]))
     lines = ",\n".join(json.dumps(row) for row in rows)
     (folder / SUMMARY).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    (folder / META).write_text(json.dumps(collect(view, kernels), indent=1) + "\n", encoding="utf-8")
+    (folder / META).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(table, encoding="utf-8")
 
 
@@ -124,4 +140,6 @@ def add(
     before = [kind.validate_python(row) for row in earlier_rows(folder, built)]
     every = {key(one): one for one in [*before, *found]}
     ordered = [every[name] for name in sorted(every)]
-    write(folder, view, [asdict(one) for one in ordered], built, table=table(ordered))
+    has_earlier = len(ordered) > len(found)
+    rows = [asdict(one) for one in ordered]
+    write(folder, view, rows, built, table=table(ordered), has_earlier=has_earlier)

@@ -57,11 +57,13 @@ def write(case: Case) -> None:
     """Write every page, and wait until only flushers have written them; look at the workers meanwhile."""
     flushed_before, written_before = counted()
     passes_before = passes()
+    most = 0
     for file in case.all:
         with file.open() as fd:
             for page in range(file.most_pages):
                 file.write(fd, page)
-    most = 0
+        # Flushers begin before all is dirty, and with a slow host they may be done by then.
+        most = max(most, *out(), 0)
     while dirty_pages() or any(out()):
         most = max(most, *out(), 0)
         time.sleep(0.005)

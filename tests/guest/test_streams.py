@@ -23,9 +23,9 @@ PREPARE = "set -eu; streams=/sys/fs/xfs/$(basename $PWB_DEV)/write_streams"
 AGS = 8
 # Where inode32 matters: files of the guest's memory that are large enough are mostly holes.
 LARGE_IMAGE = f"""
-    truncate -s 3T /tmp/image
-    mkfs.xfs -q -i maxpct=50 -d agcount={AGS} -l size=64m /tmp/image
-    loop=$(losetup -f --show /tmp/image)
+    image=$(mktemp); truncate -s 3T $image
+    mkfs.xfs -q -i maxpct=50 -d agcount={AGS} -l size=64m $image
+    loop=$(losetup -f --show $image)
     m=$(mktemp -d); mount -o inode32 $loop $m; cd $m
 """
 

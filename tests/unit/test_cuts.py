@@ -7,6 +7,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from lab.proof import cuts
 from lab.proof.cuts import Outcome
 from lab.result import provenance
@@ -52,6 +54,17 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
         "| parallel | uml | f2fs | 1 to 1 | 2 | 50 | 3,000 | 0 | 1 | 0.50 |",
         "| parallel | uml | xfs | 1 to 2 | 2 | 100 | 7,000 | 1 | 2 | 1.00 |",
     ]
+
+
+def test_a_result_names_the_commands_of_all_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
+    for fs in ("xfs", "ext4", "ext4"):
+        monkeypatch.setattr("sys.argv", ["pwb", "cuts", "--fs", fs])
+        cuts.keep([replace(FOUND, fs=fs)], kernel, tmp_path)
+    command = json.loads((tmp_path / provenance.META).read_text())["command"]
+    assert command == "./pwb cuts --fs xfs && ./pwb cuts --fs ext4"
 
 
 def test_outcomes_of_another_kernel_are_left_behind(tmp_path: Path) -> None:

@@ -471,7 +471,8 @@ def keep(found: Sequence[Row], kernels: Iterable[Kernel], folder: Path) -> list[
     every = [row for row in before if row.test not in new] + list(found)
     every.sort(key=lambda row: list(TESTS).index(row.test))
     rows = [row.model_dump() for row in every]
-    provenance.write(folder, NAME, rows, booted, table=HEADING + table(every))
+    has_earlier = len(every) > len(found)
+    provenance.write(folder, NAME, rows, booted, table=HEADING + table(every), has_earlier=has_earlier)
     return every
 
 

@@ -40,6 +40,7 @@ _KINDS = [
 ]
 _RULE = re.compile(r"^(\[[ .\d]+\] ?)?={20,}$")
 _END = re.compile(r"---\[ end ")
+_BREAKPOINT = re.compile(r"Oops: int3: ")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,22 @@ def _end_of_report(lines: list[str], start: int) -> int:
         if _END.search(lines[at]) or (ruled and _RULE.search(lines[at])):
             return at + 1
     return limit
+
+
+def is_stale_code(finding: Finding) -> bool:
+    """Tell whether a report says that the emulator ran code which memory no longer has.
+
+    The kernel changes its own code while other CPUs run it: it puts a breakpoint there first (INT3, cc), and
+    takes that for its own until every CPU has seen the new code. QEMU throws away what it has translated
+    ahead of the store, and a CPU that translates the place in between keeps the old byte, so it can meet a
+    breakpoint that is gone, see docs/guest.md.
+
+    Args:
+        finding: a report; RIP in its line ``Code:`` is marked, and after a breakpoint points behind it.
+    """
+    code = next((line for line in finding.lines if "] Code: " in line), "")
+    before = re.search(r" ([0-9a-f]{2}) <", code)
+    return _BREAKPOINT.search(finding.lines[0]) is not None and before is not None and before[1] != "cc"
 
 
 def tail(console: str, lines: int = 20) -> str:

@@ -116,6 +116,9 @@ def run(
             are taken.
         stalls: in virtual time, where CPUs stall, by a seed; None: they do not.
 
+    A guest that a known fault of the emulator ends while booting is booted once more, see
+    :func:`lab.machine.console.is_stale_code`; its console is kept in console-stale-code.txt.
+
     Raises:
         GuestError: the kernel printed a report (oops, WARN, lockdep, ...), the time was up, the guest ended
             early, or what was written could not be written back.
@@ -141,24 +144,34 @@ def run(
     if not timeout_s > 0:
         raise LabError(f"a guest's time of {timeout_s:g} s: expected more than 0")
     plan, arguments = _plan(hardware, fs=fs, device=device, count=device_count, size_mib=device_size_mib)
-    with hardware.built() as built, host_idle.awake():
-        built.machine.check_kernel(kernel)
-        plan |= {"command": command, "settings": list((settings or {}).items())}
-        plan |= {"results": _results_folder(results), "terminal": None}
-        plan |= {"mkfs": list(mkfs), "mount_options": mount_options, "mark": samples is not None}
-        with Guest(built.machine, on_output=_writer(stream)) as guest:
-            guest.start(
-                kernel,
-                plan,
-                [*arguments, *kernel_arguments],
-                mem_mib=mem_mib,
-                cpus=cpus,
-                possible_cpus=possible_cpus or cpus,
-            )
-            guest.follow(timeout_s)
+    plan |= {"command": command, "settings": list((settings or {}).items())}
+    plan |= {"results": _results_folder(results), "terminal": None}
+    plan |= {"mkfs": list(mkfs), "mount_options": mount_options, "mark": samples is not None}
+
+    def boot() -> tuple[Guest, dict[str, float]]:
+        """Return a guest that is gone, and the clock's counters."""
+        with hardware.built() as built, host_idle.awake():
+            built.machine.check_kernel(kernel)
+            with Guest(built.machine, on_output=_writer(stream)) as guest:
+                guest.start(
+                    kernel,
+                    plan,
+                    [*arguments, *kernel_arguments],
+                    mem_mib=mem_mib,
+                    cpus=cpus,
+                    possible_cpus=possible_cpus or cpus,
+                )
+                guest.follow(timeout_s)
+            return guest, built.clock()
+
+    guest, counters = boot()
+    if _died_of_stale_code(guest):
         if results is not None:
-            (results / "console.txt").write_bytes(guest.console)
-        return replace(judge(guest, timeout_s), clock=built.clock())
+            (results / "console-stale-code.txt").write_bytes(guest.console)
+        guest, counters = boot()
+    if results is not None:
+        (results / "console.txt").write_bytes(guest.console)
+    return replace(judge(guest, timeout_s), clock=counters)
 
 
 def shell(
@@ -291,6 +304,17 @@ def _results_folder(results: Path | None) -> str | None:
     return str(results.resolve())
 
 
+def _died_of_stale_code(guest: Guest) -> bool:
+    """Tell whether a fault of the emulator ended a guest while booting, so that nothing had begun."""
+    found = console.findings(_text(guest))
+    return guest.step == "booting" and bool(found) and console.is_stale_code(found[0])
+
+
+def _text(guest: Guest) -> str:
+    """Return what the guest kernel printed."""
+    return guest.console.decode(errors="replace").replace("\r\n", "\n")
+
+
 def judge(guest: Guest, timeout_s: float) -> GuestResult:
     """Return the result of a guest that is gone.
 
@@ -302,12 +326,14 @@ def judge(guest: Guest, timeout_s: float) -> GuestResult:
         GuestError: it did not end as it should; the message holds the kernel's own lines.
         LabError: it could not be set up as asked.
     """
-    text = guest.console.decode(errors="replace").replace("\r\n", "\n")
+    text = _text(guest)
     found = console.findings(text)
     if found:
         first = found[0]
         more = f" (and {len(found) - 1} more after it)" if len(found) > 1 else ""
         lines = "\n".join(first.lines)
+        if console.is_stale_code(first):
+            more += " (QEMU ran code that memory no longer has, see docs/guest.md: run it again)"
         raise GuestError(f"the guest kernel reported: {first.kind}{more}, while {guest.step}:\n{lines}")
     if guest.timed_out:
         raise GuestError(

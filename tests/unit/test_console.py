@@ -48,6 +48,23 @@ def test_every_report_is_found_in_order() -> None:
     assert [found.kind for found in console.findings(text)] == ["WARN", "KASAN report", "hung task"]
 
 
+def test_breakpoint_that_is_gone_is_stale_code() -> None:
+    (found,) = console.findings(read("stale-code"))
+    assert found.kind == "oops"
+    assert console.is_stale_code(found)
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [("0f <1f>", "cc <1f>"), ("Oops: int3:", "Oops: invalid opcode:"), ("] Code: ", "] Data: ")],
+)
+def test_report_of_the_kernel_is_no_stale_code(was: str, now: str) -> None:
+    text = read("stale-code")
+    assert was in text
+    (found,) = console.findings(text.replace(was, now))
+    assert not console.is_stale_code(found)
+
+
 def test_report_without_end_mark_is_cut_off() -> None:
     text = read("panic") + "more\n" * 1000
     (found,) = console.findings(text)

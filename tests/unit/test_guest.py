@@ -278,6 +278,33 @@ def test_report_fails_a_command_that_succeeded(fake: Fake) -> None:
         boot(kernel)
 
 
+STALE_CODE = (Path(__file__).parent / "fixtures/console/stale-code.txt").read_text()
+
+
+def test_guest_that_boots_into_stale_code_is_booted_once_more(fake_smp: Fake, tmp_path: Path) -> None:
+    kernel = fake_smp(
+        f"if len(os.listdir(NOTES)) == 1: say(step='booting'); print({STALE_CODE!r}, flush=True); hang()\n"
+        "print('booted', flush=True); end(3)"
+    )
+    result = boot(kernel, results=tmp_path / "results")
+    assert (result.status, result.console) == (3, "booted\n")
+    assert (tmp_path / "results/console.txt").read_text() == "booted\n"
+    assert "Oops: int3" in (tmp_path / "results/console-stale-code.txt").read_text()
+
+
+@pytest.mark.parametrize(("step", "boots"), [("booting", 2), ("running the command", 1)])
+def test_stale_code_that_stays_or_meets_a_command_is_an_error(
+    fake_smp: Fake, notes: Path, own_temporary_folder: Path, step: str, boots: int
+) -> None:
+    kernel = fake_smp(f"say(step={step!r}); print({STALE_CODE!r}, flush=True); hang()")
+    with pytest.raises(
+        GuestError, match=rf"oops \(QEMU ran code.*docs/guest.md: run it again\), while {step}"
+    ):
+        boot(kernel)
+    assert len(list(notes.iterdir())) == boots
+    assert nothing_left(notes, own_temporary_folder)
+
+
 def test_report_in_the_commands_output_is_none(fake: Fake) -> None:
     assert boot(fake("os.write(OUTPUT, b'WARNING: mine'); end(0)")).status == 0
 

@@ -391,7 +391,7 @@ CASES = (overwrite, append, hole_punch, truncate, unlink, reflink, enospc, eio, 
 def main(mode: str) -> None:
     """Run every case in a mode, and tell when each is done."""
     flush(FLUSHING)
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     for run in CASES:
         with device(ATTRIBUTES):
             case = Case(mode)

@@ -195,7 +195,7 @@ def share(mode: str, contexts: int, limit: Limit) -> None:
 def main(contexts: int) -> None:
     """Go through all modes and controllers."""
     flush(FLUSHING)
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     SLOW.mkdir()
     for mode in MODES:

@@ -110,7 +110,7 @@ def check(file: File, before: int) -> int:
 
 def main(mode: str) -> None:
     """Cut the power at every mark."""
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     for before in BEFORE:
         for mark in MARKS:
             with device({**ATTRIBUTES, "seed": mark}):

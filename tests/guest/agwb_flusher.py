@@ -84,7 +84,7 @@ def write(case: Case) -> None:
 def main() -> None:
     """Write new files and overwrite them, in each mode."""
     flush(FLUSHING)
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     for mode in MODES:
         with device(ATTRIBUTES):
             case = Case(mode)

@@ -198,7 +198,7 @@ def main() -> int:
         (FAILURES / name / "verbose").write_text("0")
     (FAILURES / "fail_page_alloc" / "min-order").write_text("0")
     log = Log()
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     program = Program(sys.argv[1])
     device()
     every_number(functools.partial(program.write, DEVICE / "power", "1"))

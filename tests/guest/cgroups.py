@@ -56,7 +56,7 @@ def main(filesystem: str, rounds: int) -> None:
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     device = os.environ["PWB_DEV"]
     subprocess.run([*MAKE[filesystem], device], check=True)
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     mount = ["mount", "-t", filesystem, device, str(MOUNT)]
     subprocess.run(mount, check=True)
     files = [File(number, PAGES) for number in range(FILES)]

@@ -512,7 +512,7 @@ class Machine:
         for name, value in {**ATTRIBUTES, "seed": seed, "power": 1}.items():
             (DEVICE / name).write_text(str(value))
         self._bdi = Path("/sys/class/bdi") / Path("/sys/class/block/cuts/dev").read_text().strip()
-        MOUNT.mkdir()
+        MOUNT.mkdir(exist_ok=True)
         # Where orders go and where answers come from; pipes, for the guest has no sockets.
         self._writers: list[tuple[Connection, Connection]] = []
         for number in range(WRITERS):

@@ -343,7 +343,7 @@ def main(fs: str) -> None:
     """Run every case, and look for leaks."""
     log = Log()
     flush(FLUSHING)
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     are_seen = "kmemleak=on" in Path("/proc/cmdline").read_text()
     if are_seen:
         with log.only_reports():

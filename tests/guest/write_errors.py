@@ -138,7 +138,7 @@ def try_filesystem(fs: str, contexts: int, case: str, log: Log) -> None:
 def main(contexts: int) -> None:
     """Try each filesystem."""
     log = Log()
-    MOUNT.mkdir()
+    MOUNT.mkdir(exist_ok=True)
     for fs in MAKE:
         for thin, why in enumerate(WHY):
             with device({**ATTRIBUTES, "thin": thin}):

@@ -35,7 +35,7 @@ def mounted(number: int, contexts: str) -> Path:
         (bdi / "nwritebacks").write_text(contexts)
         (bdi / "wb_affinity").write_text("rotor")
     mount = Path("/tmp") / node.name
-    mount.mkdir()
+    mount.mkdir(exist_ok=True)
     subprocess.run(["mount", str(node), str(mount)], check=True)
     return mount
 

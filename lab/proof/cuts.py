@@ -116,8 +116,9 @@ def jobs(
 
 def run(wanted: Sequence[Job], take: Callable[[Outcome], None]) -> None:
     """Run jobs side by side, and hand over what became of each as soon as it is known."""
-    # Guests that are to have several CPUs at once share the cores.
-    with cluster.local(cluster.places(MEM_MIB, len(wanted)), guest.run, own_cores=False) as crew:
+    # User-mode Linux has its CPUs at once only on as many cores; in virtual time one core does for all.
+    own_cores = all(job.machine == "smp" for job in wanted)
+    with cluster.local(cluster.places(MEM_MIB, len(wanted)), guest.run, own_cores=own_cores) as crew:
         for outcome in crew.each(boot, wanted):
             take(outcome)
 
@@ -139,7 +140,6 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
             job.kernel,
             command,
             machine=job.machine,
-            clock="host",
             fs="none",
             device="nolat",
             cpus=job.cpus,

@@ -32,9 +32,10 @@ LOADS = {
     "agwb": f"cd {HERE.parents[1]} && {sys.executable} -m tests.guest.agwb changing",
 }
 
-# What stock itself reads and writes without a lock. Which cgroup writes most to an inode is a guess, changed in
-# fsync() and in the flusher; inode_do_switch_wbs() says that it does not matter. Whoever waits for writeback
-# stamps the time for the flusher, which wakes it now and then to say that it waits; it touches nothing else.
+# What stock itself reads and writes without a lock. Which cgroup writes most to an inode is a guess, changed
+# in fsync() and in the flusher; inode_do_switch_wbs() says that it does not matter. Whoever waits for
+# writeback stamps the time for the flusher, which wakes it now and then to say that it waits; it touches
+# nothing else.
 UNLOCKED_IN_STOCK = {"wbc_attach_and_unlock_inode", "wbc_detach_inode", "wb_wait_for_completion_cb"}
 
 

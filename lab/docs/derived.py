@@ -9,7 +9,7 @@ from statistics import geometric_mean
 from lab.docs import measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import FIGURES, Spread
-from lab.result import throttle
+from lab.result import bottleneck_table, throttle
 from lab.result.provenance import SUMMARY
 from lab.result.published_table import Summary
 from lab.result.results import Cell
@@ -139,7 +139,10 @@ def asked(name: str) -> str:
 
 
 def placements(name: str, published: str) -> str:
-    """Return the table of placements of blocks: what was published, and what was measured."""
+    """Return the table of placements of blocks: what was published and measured, and what was waited for.
+
+    The job writes blocks of 4 KiB.
+    """
     claims = {
         claim.measured.setting: claim.published
         for claim in published_summary(published).comparisons
@@ -153,10 +156,17 @@ def placements(name: str, published: str) -> str:
         told = [f"{claim.new:.0f}", f"{claim.ratio:.2f}"] if claim else ["-", "-"]
         if cell.variant == "stock":
             told = [f"{next(iter(claims.values())).base:.0f}", "1.00"]
-        rows.append(
-            [cell.placement or "stock", *told, _range(cell.mib_s, 0), f"{cell.mib_s.median / stock:.2f}"]
-        )
-    heads = ("placement", "published, k IOPS", "of stock", "measured, MiB/s", "of stock")
+        rate = f"{cell.mib_s.median * 256 / 1000:.0f}"
+        waits = bottleneck_table.lock(cell.bottleneck) if cell.bottleneck else "-"
+        rows.append([cell.placement or "stock", *told, rate, f"{cell.mib_s.median / stock:.2f}", waits])
+    heads = (
+        "placement",
+        "published, k IOPS",
+        "of stock",
+        "measured, k IOPS",
+        "of stock",
+        "most tasks wait for a lock in",
+    )
     return markdown.table(heads, rows, left=1)
 
 

@@ -46,5 +46,10 @@ def _row(cell: Cell, limit: Bottleneck) -> list[str]:
         "-" if cell.ratio_to_stock is None else f"{cell.ratio_to_stock:.2f}",
         *(f"{limit.shares.get(kind, 0):.0%}" for kind in ("user", "kernel", "spinning", "idle")),
         ", ".join(f"{name} {share:.0%}" for name, share in limit.functions.items()),
-        f"{limit.lock} ({limit.lock_tasks:.1f})" if limit.lock_tasks >= LEAST_TASKS else "-",
+        lock(limit),
     ]
+
+
+def lock(limit: Bottleneck) -> str:
+    """Say where most tasks wait for a lock, and how many on average; a dash where hardly any does."""
+    return f"{limit.lock} ({limit.lock_tasks:.1f})" if limit.lock_tasks >= LEAST_TASKS else "-"

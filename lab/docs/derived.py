@@ -22,6 +22,8 @@ AG_MODES = ("ag-hint", "rotor", "generic")
 AG_JOBS = {
     "ag-overwrite": "overwrites, 12 files in 12 AGs",
     "ag-large": "overwrites, one file over 7 AGs",
+    "t4-12-files": "new blocks, 12 files in 12 AGs, 12 CPUs, 700 us",
+    "t4-6-files": "new blocks, 6 files in 6 AGs, 12 CPUs, 700 us",
     "t4-12-files-100us": "new blocks, 12 files in 12 AGs",
     "ag-4": "4 AGs, 3 files in each",
     "ag-32": "32 AGs",

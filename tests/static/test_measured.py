@@ -46,11 +46,9 @@ def test_every_published_number_is_compared_in_what_is_kept() -> None:
         for name in scenario.names()
         for row in scenario.load(name).published
     }
-    # What was measured with two CPUs only is in a comparison of its own.
     kept = {
         (row.scenario, row.id, row.claim, row.fs)
-        for name in ("published", "published-two-cpus")
-        for row in derived.published_summary(name).comparisons
+        for row in derived.published_summary("published").comparisons
     }
     assert claimed
     assert claimed == kept

@@ -52,6 +52,25 @@ def inodes_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "inode_number", inode_number)
 
 
+@pytest.mark.parametrize(("mounts", "refused"), [(1, False), (2, True)])
+def test_job_that_makes_its_files_as_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounts: int, refused: bool
+) -> None:
+    """One device takes it as it is; over several nothing can be spread."""
+    monkeypatch.setattr(os, "sync", lambda: None)
+    run: Any = {"env": {}}
+    # A program that makes no file stands for fio.
+    plan = _plan(fio="true", layout_job="layout.fio", runs=[run])
+    folders = [tmp_path / str(number) for number in range(mounts)]
+    for folder in folders:
+        folder.mkdir()
+    if refused:
+        with pytest.raises(LoadError, match="0 files cannot be spread over 2 devices"):
+            layout.lay_out(plan, folders, tmp_path)
+    else:
+        layout.lay_out(plan, folders, tmp_path)
+
+
 @pytest.mark.usefixtures("inodes_in_a_row")
 @pytest.mark.parametrize(("skewed", "expected"), [(False, [0, 1, 2, 3]), (True, [0, 0, 0, 0])])
 def test_inode_numbers_are_chosen_and_misfits_go(tmp_path: Path, skewed: bool, expected: list[int]) -> None:

@@ -74,7 +74,7 @@ def watch(
         sampler.sample()
         if sampler.written_mib() > 0:
             marks.begin()
-        if not stopped and enough():
+        if not stopped and enough() and jobs_run(process.pid):
             marks.end()
             process.send_signal(signal.SIGINT)
             stopped = True
@@ -83,6 +83,15 @@ def watch(
     reader.join()
     failed = process.returncode and not (stopped and process.returncode == FIO_STOPPED)
     return "".join(words) if failed else None
+
+
+def jobs_run(pid: int) -> bool:
+    """Say whether fio's jobs are under way: then it has a thread beside the first one, which tells progress.
+
+    Later it sums up. Its handler of a signal allocates memory, and one that interrupts malloc() waits for the
+    lock of malloc() for ever.
+    """
+    return len(os.listdir(f"/proc/{pid}/task")) > 1
 
 
 class Marks:

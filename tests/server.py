@@ -17,7 +17,7 @@ MIB_S = 100
 # Writes MIB_S for each context, as the counters of the device say. It lasts where there is a file "slow", and
 # does not end when it is asked to where there is one "stubborn".
 FIO = """#!/usr/bin/python3 -I
-import os, signal, sys, time
+import os, signal, sys, threading, time
 from pathlib import Path
 
 root = Path({root!r})
@@ -45,6 +45,8 @@ def end(*_):
 signal.signal(signal.SIGINT, end)
 if (root / "stubborn").exists():
     signal.signal(signal.SIGTERM, lambda *_: (root / "asked").write_text(""))
+# As fio's that tells progress, while its jobs run.
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 knob = root / "sys" / "class" / "bdi" / "259:0" / "nwritebacks"
 contexts = knob.read_text() if knob.exists() else "1"
 number = int(contexts) if contexts.isdigit() else 3

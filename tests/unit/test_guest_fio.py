@@ -1,11 +1,70 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the profiler is shown of a fio run."""
+"""How a fio run is ended, and what the profiler is shown of it."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+from typing import IO, Any, cast
 
 import pytest
 
 from guest import fio
+from guest.sampler import Sampler
+
+# Ends with its input, or by a signal as fio does.
+PROGRAM = """
+import os, signal, sys, threading
+signal.signal(signal.SIGINT, lambda *_: os._exit(128))
+{}
+sys.stdin.read()
+"""
+THREAD = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+
+
+class ThreeSamples:
+    """Stands for a sampler; the program's input ends with the third sample."""
+
+    def __init__(self, stdin: IO[str]) -> None:
+        """Nothing has been sampled yet."""
+        self.stdin = stdin
+        self.count = 0
+
+    def sample(self) -> None:
+        """Count."""
+        self.count += 1
+        if self.count == 3:
+            self.stdin.close()
+
+    def written_mib(self) -> float:
+        """Say that something was written."""
+        return 1
+
+
+class Endless(ThreeSamples):
+    """The same for a program that has to be stopped."""
+
+    def sample(self) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("thread", "sampler", "status"), [("", ThreeSamples, 0), (THREAD, Endless, fio.FIO_STOPPED)]
+)
+def test_fio_is_asked_to_end_while_its_jobs_run(
+    thread: str, sampler: type[ThreeSamples], status: int
+) -> None:
+    """With one thread it sums up; a signal might find it in malloc(), for whose lock its handler waits."""
+    process: Any = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(thread)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    samples = cast(Sampler, sampler(process.stdin))
+    assert fio.watch(process, samples, 0.01, lambda: True) is None
+    assert process.returncode == status
+    process.stdin.close()
 
 
 def test_each_run_has_two_marks_for_the_profiler(monkeypatch: pytest.MonkeyPatch) -> None:

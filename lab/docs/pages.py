@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from lab.docs import derived, measurements
+from lab.docs import derived, measurements, over_cpus
 from lab.docs.derived import TITLES
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.axes import Variant
@@ -127,53 +127,13 @@ def multiples(name: str) -> str:
     return markdown.table(heads, rows, left=2)
 
 
-def scaling(name: str) -> str:
-    """Return the table of stock and as many contexts as CPUs, over CPUs."""
-    rates = _over_cpus(name)
-    counts = sorted({cpus for _, _, cpus in rates})
-    rows = []
-    for fs, limit in dict.fromkeys((fs, limit) for fs, limit, _ in rates):
-        shown = [rates[fs, limit, cpus] for cpus in counts]
-        told = [f"{stock:.0f} / {ours:.0f} ({ours / stock:.2f} x)" for stock, ours in shown]
-        rows.append([TITLES[fs], f"{limit} MiB", *told])
-    heads = [f"{cpus} CPUs" if cpus == counts[0] else str(cpus) for cpus in counts]
-    return markdown.table(["fs", "dirty limit", *heads], rows, left=2 + len(counts))
-
-
-def _over_cpus(name: str) -> dict[tuple[str, int | None, int], tuple[float, float]]:
-    """Return stock's rate and ours by filesystem, dirty limit and CPUs, on the first device, in MiB/s."""
-    every = measurements.cells(name)
-    stock: dict[tuple[str, int | None, int], float] = {}
-    ours: dict[tuple[str, int | None, int], float] = {}
-    for cell in every:
-        if cell.device == every[0].device:
-            place = (cell.fs, cell.dirty_limit_mib, cell.cpus)
-            if cell.variant == "stock":
-                stock[place] = cell.mib_s.median
-            elif cell.variant == "parallel" and cell.contexts == cell.cpus:
-                ours[place] = cell.mib_s.median
-    return {place: (rate, ours[place]) for place, rate in stock.items() if place in ours}
-
-
-def gains(name: str, limit_mib: int) -> dict[int, str]:
-    """Return from what to what as many contexts as CPUs gain, as multiples of stock, by CPUs.
-
-    Args:
-        name: of a measurement with several numbers of CPUs.
-        limit_mib: dirty limit.
-    """
-    ratios: dict[int, list[float]] = {}
-    for (_, limit, cpus), (stock, ours) in _over_cpus(name).items():
-        if limit == limit_mib:
-            ratios.setdefault(cpus, []).append(ours / stock)
-    return {cpus: f"{min(of):.1f} to {max(of):.1f} times" for cpus, of in ratios.items()}
-
-
 PARTS: dict[str, Callable[..., str]] = {
     "table": table,
     "means": means,
     "multiples": multiples,
-    "scaling": scaling,
+    "scaling": over_cpus.scaling,
+    "over-cpus": over_cpus.multiples_over_cpus,
+    "limits": over_cpus.limits,
     "affinity": derived.affinity,
     "asked": derived.asked,
     "blocked": derived.blocked,

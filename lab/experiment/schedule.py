@@ -18,8 +18,9 @@ from lab.machine import devices
 BOOT_ESTIMATE_S = 2.5
 RUN_ESTIMATE_S = 0.8
 SYNC_ESTIMATE_MIB_S = 250.0
-# Where a run ends with an amount: such scenarios are of slow devices.
-AMOUNT_ESTIMATE_MIB_S = 30.0
+# Where a run ends with an amount: on a device that makes tasks sleep, and on another.
+SLOW_AMOUNT_ESTIMATE_MIB_S = 30.0
+AMOUNT_ESTIMATE_MIB_S = 250.0
 FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
 # The same for a guest in virtual time that has one core of the host: a boot with its files, more for each
@@ -122,7 +123,8 @@ class Boot:
 
     def _run_s(self, window: Window) -> float:
         if window.between_mib:
-            return window.between_mib[1] / AMOUNT_ESTIMATE_MIB_S
+            slow = devices.load(self.device).makes_tasks_sleep
+            return window.between_mib[1] / (SLOW_AMOUNT_ESTIMATE_MIB_S if slow else AMOUNT_ESTIMATE_MIB_S)
         return window.ramp_s + (window.window_s or self.open_end_s)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.docs import derived, measurements, pages, pictures
+from lab.docs import derived, measurements, over_cpus, pages, pictures
 from lab.docs.measurements import MEASUREMENTS, MOST_BYTES
 from lab.experiment import scenario
 from lab.result.provenance import META, TABLE
@@ -76,4 +76,4 @@ def test_page_shows_what_was_measured_and_of_which_kernel(page: Path) -> None:
 @pytest.mark.parametrize("cpus", [16, 32])
 def test_gain_with_many_cpus_is_that_of_the_figures(page: str, cpus: int) -> None:
     words = " ".join((REPO / page).read_text(encoding="utf-8").split())
-    assert pages.gains("headline-full", 128)[cpus].removesuffix(" times") in words
+    assert over_cpus.gains("headline-full", 128)[cpus].removesuffix(" times") in words

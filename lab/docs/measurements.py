@@ -27,7 +27,7 @@ from lab.probes.pauses.probe import Pauses
 from lab.probes.probe import Probe
 from lab.probes.waits.probe import Waits
 from lab.proof import cuts, mutants, schedules
-from lab.result import published_table, report, throttle
+from lab.result import published_table, report, results, throttle
 from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
 from lab.tree import change, everywhere
@@ -145,6 +145,9 @@ VIEWS: dict[str, View] = {
     **{probe.name: _probe(probe) for probe in PROBES},
 }
 
+#: Those whose summary lists cells of the bench.
+VIEWS_OF_CELLS = ("cells", "throttle")
+
 
 def names() -> list[str]:
     """List the measurements that are kept."""
@@ -198,20 +201,23 @@ def keep(folder: Path, name: str) -> Path:
     """
     if not _NAME.fullmatch(name):
         raise LabError(f"{name!r} names no measurement: expected small letters, digits and hyphens")
-    _read_meta(folder)
-    kept = [
-        path for path in sorted(folder.iterdir()) if path.name in (SUMMARY, META) or path.suffix in PICTURES
-    ]
-    for path in kept:
-        if path.stat().st_size > MOST_BYTES:
-            raise LabError(
-                f"{path.name} has {path.stat().st_size:,} bytes: expected at most {MOST_BYTES:,} in git"
-            )
+    about = _read_meta(folder)
+    kept = {
+        path.name: path.read_bytes()
+        for path in sorted(folder.iterdir())
+        if path.name in (SUMMARY, META) or path.suffix in PICTURES
+    }
+    if about.view in VIEWS_OF_CELLS:
+        cells = _CELLS.validate_json(kept[SUMMARY])
+        kept[SUMMARY] = results.text(results.without_raw(cells)).encode()
+    for file, data in kept.items():
+        if len(data) > MOST_BYTES:
+            raise LabError(f"{file} has {len(data):,} bytes: expected at most {MOST_BYTES:,} in git")
     home = MEASUREMENTS / name
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    for path in kept:
-        shutil.copy2(path, home)
+    for file, data in kept.items():
+        (home / file).write_bytes(data)
     write_table(name)
     return home
 

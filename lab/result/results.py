@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -193,9 +194,19 @@ def publish(folder: Path) -> Path:
 
 def write(folder: Path, found: list[Cell], meta: dict[str, Any]) -> None:
     """Write ``summary.json``, the list of cells, and ``meta.json``, what they were measured with."""
-    lines = ",\n".join(cell.model_dump_json() for cell in found)
-    (folder / "summary.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    (folder / "summary.json").write_text(text(found), encoding="utf-8")
     (folder / "meta.json").write_text(json.dumps(meta, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+def text(found: Iterable[Cell]) -> str:
+    """Return cells as JSON, a line each."""
+    lines = ",\n".join(cell.model_dump_json() for cell in found)
+    return f"[\n{lines}\n]\n"
+
+
+def without_raw(found: Iterable[Cell]) -> list[Cell]:
+    """Return cells that leave their raw data behind, in the folder of the run."""
+    return [cell.model_copy(update={"raw": []}) for cell in found]
 
 
 def table_of_runs(measured: list[Measured]) -> pd.DataFrame:

@@ -58,10 +58,8 @@ def measure(workload: str, source: Source, where: bench.Where) -> list[Cell]:
 def keep(workload: str, cells: Sequence[Cell], folder: Path) -> None:
     """Write the cells of a workload and its plot into a folder, and the table of all that are there."""
     folder.mkdir(parents=True, exist_ok=True)
-    # Raw data stays behind, in the folder of the run.
-    listed = [cell.model_copy(update={"raw": []}) for cell in in_order(cells)]
-    lines = ",\n".join(cell.model_dump_json() for cell in listed)
-    (folder / f"{workload}.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    listed = results.without_raw(in_order(cells))
+    (folder / f"{workload}.json").write_text(results.text(listed), encoding="utf-8")
     plots.save(folder / f"{workload}.png", plots.scaling(listed[0].device, listed))
     (folder / TABLE).write_text(table(folder), encoding="utf-8")
 

@@ -184,14 +184,18 @@ def _confidence(cell: Cell, candidates: int) -> float:
 
 
 def _rate(cell: Cell) -> float:
-    rates = _to_choose(cell)
-    return statistics.geometric_mean(rates) if rates else cell.mib_s.median
+    return _mean(_to_choose(cell)) or cell.mib_s.median
+
+
+def _mean(rates: list[float]) -> float | None:
+    """Return the geometric mean; None without rates, or with one of 0, which has no logarithm."""
+    return statistics.geometric_mean(rates) if rates and min(rates) > 0 else None
 
 
 def _null(one: Cell | None, stock: Cell | None, by: Callable[[Cell], list[float]]) -> float | None:
-    if one is None or stock is None or not by(one) or not by(stock):
-        return None
-    return abs(statistics.geometric_mean(by(one)) / statistics.geometric_mean(by(stock)) - 1)
+    ours = _mean(by(one)) if one else None
+    base = _mean(by(stock)) if stock else None
+    return abs(ours / base - 1) if ours and base else None
 
 
 def _why(stock: Cell, cells: Sequence[Cell]) -> str:

@@ -78,6 +78,12 @@ def test_what_is_too_large_for_git_is_not_kept(kept: Path) -> None:
     assert measurements.names() == ["past", "present"]
 
 
+def test_cells_are_kept_without_their_raw_data(kept: Path) -> None:
+    source = kept.parent / "results" / "past"
+    assert any(cell.raw for cell in results.read(source)[0])
+    assert not any(cell.raw for cell in results.read(kept.parent / "measurements" / "past")[0])
+
+
 def test_bad_name_and_no_result_are_errors(kept: Path) -> None:
     with pytest.raises(LabError, match="names no measurement"):
         measurements.keep(kept.parent / "results" / "past", "../past")

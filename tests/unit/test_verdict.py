@@ -179,3 +179,15 @@ def test_a_known_tenth_is_found() -> None:
     found = [judged(stock=rates(100), c1=rates(100), c4=rates(110)) for _ in range(100)]
     assert sum(one.kind == "gain" for one in found) >= 95
     assert all(one.interval and one.interval.low < 1.15 for one in found)
+
+
+def test_a_rate_of_nothing_is_no_null() -> None:
+    """Writers may pause through a whole part of a window."""
+    measured = results.cells("s", [
+        *samples.measured("stock", 1, 128, [100.0]),
+        *samples.measured("parallel", 1, 128, [100.0]),
+        *samples.measured("parallel", 4, 128, [200.0]),
+    ])  # fmt: skip
+    found = verdict.verdict([cell.model_copy(update={"rates": ((100.0, 0.0),)}) for cell in measured])
+    assert found
+    assert found.text == "best at 4 contexts, 2.00x stock, too few rates for an interval, null ±5.0% assumed"

@@ -219,7 +219,7 @@ def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: Kerne
     _measure(chosen, kernels, runner, tmp_path)
     assert {call["plan"]["runs"][0]["stop_mib"] for call in runner.calls} == {300}
     [boot, *_] = schedule.boots(chosen)
-    assert boot.estimate_s == pytest.approx(schedule.BOOT_ESTIMATE_S + 300 / 30 + 0.8 + 128 / 250)
+    assert boot.estimate_s == pytest.approx(schedule.BOOT_ESTIMATE_S + 300 / 250 + 0.8 + 128 / 250)
 
 
 def test_separate_bdis_share_the_cpus_that_mkfs_is_told(kernels: Kernels, tmp_path: Path) -> None:

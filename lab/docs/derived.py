@@ -17,6 +17,7 @@ from lab.util import markdown
 from lab.util.errors import LabError
 
 TITLES = {"xfs": "XFS", "ext4": "ext4", "f2fs": "F2FS"}
+BOUNDS = {"bdis": "separate BDIs (bound)", "direct": "direct I/O (bound)"}
 AG_MODES = ("ag-hint", "rotor", "generic")
 #: What the jobs on AG-aware writeback do, in the words of their page.
 AG_JOBS = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lab.docs import measurements
-from lab.docs.derived import TITLES
+from lab.docs.derived import BOUNDS, TITLES
 from lab.result import bottleneck_table
 from lab.result.results import Cell
 from lab.util import markdown
@@ -15,7 +15,6 @@ from lab.util import markdown
 FUNCTIONS = 3
 STOCK = "stock, MiB/s"
 EVERY_CPU = "a context for each CPU"
-BOUNDS = {"bdis": "separate BDIs (bound)", "direct": "direct I/O (bound)"}
 
 
 def scaling(name: str) -> str:

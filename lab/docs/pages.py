@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab.docs import derived, measurements, over_cpus
-from lab.docs.derived import TITLES
+from lab.docs.derived import BOUNDS, TITLES
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.axes import Variant
 from lab.result import throttle
@@ -31,8 +31,8 @@ COLUMNS: dict[tuple[Variant, int | None], str] = {
     ("parallel", 2): "2",
     ("parallel", 4): "4",
     ("parallel", 8): "8 contexts",
-    ("bdis", None): "separate BDIs (bound)",
-    ("direct", None): "direct I/O (bound)",
+    ("bdis", None): BOUNDS["bdis"],
+    ("direct", None): BOUNDS["direct"],
 }
 
 

@@ -56,7 +56,7 @@ class Verdict:
         cell: the setting: of those that are as good as the best, the kernel's own choice, or else the one
             with the fewest contexts and the least to set beside.
         stock: what it is compared with; None where the result has none.
-        interval: its throughput as a multiple of stock's; None where there are too few rates.
+        interval: its throughput as a multiple of stock's; None where there are too few rates, or one is 0.
         null: by how much one context, which runs stock's code, was off from stock, as a ratio.
         is_null_measured: False where the result has no such cell, and :data:`ASSUMED_NULL` stands in.
         why: where nothing is gained: what says so beside the throughput; empty if nothing does.
@@ -96,11 +96,16 @@ class Verdict:
                 "open": f"not told apart from stock: {measured}, with {name}",
             }[self.kind]
             if not self.interval:
-                said = f"best at {name}, {self.cell.ratio_to_stock:.2f}x stock, too few rates for an interval"
+                said = f"best at {name}, {self.cell.ratio_to_stock:.2f}x stock, {self._no_interval}"
             said += f", null ±{self.null:.1%}" + ("" if self.is_null_measured else " assumed")
         if self.cell.ratio_to_bdis is not None:
             said += f", {self.cell.ratio_to_bdis:.2f} of separate BDIs"
         return said + (f"; {self.why}" if self.why and self.kind != "gain" else "")
+
+    @property
+    def _no_interval(self) -> str:
+        has_few = min(len(_to_judge(cell)) for cell in (self.cell, self.stock) if cell) < 2
+        return "too few rates for an interval" if has_few else "no interval, for a rate is 0"
 
     @property
     def line(self) -> str:

@@ -190,4 +190,4 @@ def test_a_rate_of_nothing_is_no_null() -> None:
     ])  # fmt: skip
     found = verdict.verdict([cell.model_copy(update={"rates": ((100.0, 0.0),)}) for cell in measured])
     assert found
-    assert found.text == "best at 4 contexts, 2.00x stock, too few rates for an interval, null ±5.0% assumed"
+    assert found.text == "best at 4 contexts, 2.00x stock, no interval, for a rate is 0, null ±5.0% assumed"

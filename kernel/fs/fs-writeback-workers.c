@@ -51,11 +51,12 @@ void wb_end_work(struct bdi_writeback *wb, const struct wb_writeback_work *work)
  * @wb: writeback of the worker
  * @work: its work item
  *
- * A worker does not wait for exclusive work, for that writes everything and may
- * take as long as the device likes: the worker may be the rescuer of bdi_wq,
- * and writers wake it again when they need it.
+ * A worker does not wait for exclusive work, for that may take as long as the
+ * device likes, and the worker may be the rescuer of bdi_wq. Nobody waits for
+ * what it leaves: writers wake it again when they need it, and the next periodic
+ * writeback writes the rest.
  *
- * Return: %false if exclusive work is under way, and writes everything anyway.
+ * Return: %false if exclusive work is under way.
  */
 bool wb_begin_batch(struct bdi_writeback *wb,
 		    const struct wb_writeback_work *work)

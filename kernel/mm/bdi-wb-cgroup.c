@@ -76,10 +76,16 @@ static struct bdi_writeback *cgwb_create_in_ctx(struct bdi_writeback *throttle,
 	spin_lock_irqsave(&bdi->wb_ctx_lock, flags);
 	wb = xa_load(&throttle->ctx_wbs, ctx->index);
 	if (!wb && bdi_is_open(bdi) &&
-	    !xa_err(xa_store(&throttle->ctx_wbs, ctx->index, new, GFP_ATOMIC))) {
+	    !xa_reserve(&throttle->ctx_wbs, ctx->index, GFP_ATOMIC)) {
+		/*
+		 * Registered first: whoever finds it may dirty an inode at once,
+		 * and expect it to be woken for that and to be synced.
+		 */
 		bdi_register_wb(new);
 		wb = new;
 		new = NULL;
+		/* cannot fail, its place is reserved */
+		xa_store(&throttle->ctx_wbs, ctx->index, wb, GFP_ATOMIC);
 	}
 	spin_unlock_irqrestore(&bdi->wb_ctx_lock, flags);
 	kfree(new);

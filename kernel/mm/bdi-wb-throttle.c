@@ -2,6 +2,10 @@
 /*
  * One throttle for all writebacks of a BDI that steer the same writers: see
  * include/linux/bdi-wb-throttle.h.
+ *
+ * dirty_lock is taken with interrupts off: an inode that is switched to another
+ * cgroup gets there under its i_pages lock, which an interrupt that ends a write
+ * takes.
  */
 
 #include <linux/backing-dev.h>
@@ -17,12 +21,13 @@
 void wb_dirty_io_start(struct bdi_writeback *wb)
 {
 	struct bdi_writeback *throttle = wb->throttle;
+	unsigned long flags;
 
-	spin_lock(&throttle->dirty_lock);
+	spin_lock_irqsave(&throttle->dirty_lock, flags);
 	if (!throttle->nr_dirty_wb++)
 		atomic_long_add(throttle->avg_write_bandwidth,
 				&throttle->bdi->tot_write_bandwidth);
-	spin_unlock(&throttle->dirty_lock);
+	spin_unlock_irqrestore(&throttle->dirty_lock, flags);
 }
 
 /**
@@ -32,12 +37,13 @@ void wb_dirty_io_start(struct bdi_writeback *wb)
 void wb_dirty_io_end(struct bdi_writeback *wb)
 {
 	struct bdi_writeback *throttle = wb->throttle;
+	unsigned long flags;
 
-	spin_lock(&throttle->dirty_lock);
+	spin_lock_irqsave(&throttle->dirty_lock, flags);
 	if (!--throttle->nr_dirty_wb)
 		WARN_ON_ONCE(atomic_long_sub_return(throttle->avg_write_bandwidth,
 						    &throttle->bdi->tot_write_bandwidth) < 0);
-	spin_unlock(&throttle->dirty_lock);
+	spin_unlock_irqrestore(&throttle->dirty_lock, flags);
 }
 
 /**
@@ -49,13 +55,14 @@ void wb_set_avg_write_bandwidth(struct bdi_writeback *throttle,
 				unsigned long avg)
 {
 	long delta = avg - throttle->avg_write_bandwidth;
+	unsigned long flags;
 
-	spin_lock(&throttle->dirty_lock);
+	spin_lock_irqsave(&throttle->dirty_lock, flags);
 	if (throttle->nr_dirty_wb)
 		WARN_ON_ONCE(atomic_long_add_return(delta,
 						    &throttle->bdi->tot_write_bandwidth) <= 0);
 	WRITE_ONCE(throttle->avg_write_bandwidth, avg);
-	spin_unlock(&throttle->dirty_lock);
+	spin_unlock_irqrestore(&throttle->dirty_lock, flags);
 }
 
 /**
@@ -69,7 +76,10 @@ void wb_set_avg_write_bandwidth(struct bdi_writeback *throttle,
  */
 long throttle_share(struct bdi_writeback *throttle, long nr)
 {
-	return DIV_ROUND_UP(nr, max(READ_ONCE(throttle->nr_dirty_wb), 1U));
+	/* read once: the macro below uses it twice */
+	unsigned int nr_dirty_wb = max(READ_ONCE(throttle->nr_dirty_wb), 1U);
+
+	return DIV_ROUND_UP(nr, nr_dirty_wb);
 }
 
 /**

@@ -51,8 +51,12 @@ static void wb_create_siblings(struct bdi_writeback *wb)
 {
 	struct wb_worker *siblings;
 
-	/* without memory there is one worker, as by default */
-	siblings = kcalloc(WB_MAX_WORKERS - 1, sizeof(*siblings), GFP_NOIO);
+	/*
+	 * Without memory there is one worker, as by default. It does not wait
+	 * for memory: others may wait for what it is about to write.
+	 */
+	siblings = kcalloc(WB_MAX_WORKERS - 1, sizeof(*siblings),
+			   GFP_NOWAIT | __GFP_NOWARN);
 	if (!siblings)
 		return;
 

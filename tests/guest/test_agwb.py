@@ -55,6 +55,10 @@ def test_flusher_counts_what_was_written_and_hands_over_little_at_a_time(debug_k
     assert re.findall(r"^(\S+): as it should be$", report, re.MULTILINE) == list(MODES)
 
 
+def test_flusher_does_not_write_beside_workers_when_a_mode_goes_off(debug_kernel: Kernel) -> None:
+    report_of(debug_kernel, "agwb_off")
+
+
 def test_workers_grow_with_the_filesystem(debug_kernel: Kernel) -> None:
     # A file of as many stretches as there are workers afterwards.
     script = """

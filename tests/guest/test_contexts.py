@@ -26,7 +26,7 @@ def run(
     script: str,
     *,
     fs: str = "xfs",
-    device: str = "nolat",
+    device: str | None = None,
     contexts: int | None = None,
     affinity: str = "fs",
     workers: int = 1,
@@ -34,7 +34,8 @@ def run(
     """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
     settings = {"wb_affinity": affinity, "wb_workers": str(workers)}
     settings |= {} if contexts is None else {"nwritebacks": str(contexts)}
-    return output_of(kernel, script, fs=fs, device=device, settings=settings)
+    named = {} if device is None else {"device": device}
+    return output_of(kernel, script, fs=fs, settings=settings, **named)
 
 
 @pytest.mark.parametrize("fixture", ["debug_kernel", "smp_debug_kernel"])
@@ -327,6 +328,25 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
     kept = 1 if fs == "f2fs" else 0
     assert int(counted["nr_dying_descendants"]) <= kept
     assert int(counted["after"]) <= int(counted["contexts"]) + 3 * kept, "one root writeback per context"
+
+
+def test_dirty_inode_changes_its_cgroup_beside_interrupts(smp_debug_kernel: Kernel) -> None:
+    # The inode comes, dirty, to a writeback that was clean, under the lock that an interrupt takes which ends
+    # a write. Lockdep must find nothing to say about the locks taken below it.
+    script = """
+        trace=/sys/kernel/tracing
+        cd /sys/fs/cgroup
+        echo '+memory +io' > cgroup.subtree_control
+        mkdir first second
+        echo 1 > $trace/events/writeback/inode_switch_wbs/enable
+        (echo 0 > first/cgroup.procs
+            exec dd if=/dev/zero of=$PWB_MNT/shared bs=64k count=1 2>/dev/null)
+        (echo 0 > second/cgroup.procs
+            until grep inode_switch_wbs: $trace/trace; do
+                dd if=/dev/zero of=$PWB_MNT/shared bs=1M count=1 seek=1 conv=notrunc,fdatasync 2>/dev/null
+            done)
+    """
+    assert "inode_switch_wbs:" in run(smp_debug_kernel, script, fs="ext4", device="100us", contexts=2)
 
 
 def test_memory_of_a_cgroup_is_freed_with_it(debug_kernel: Kernel) -> None:

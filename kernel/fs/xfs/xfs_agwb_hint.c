@@ -224,6 +224,8 @@ void xfs_agwb_hint_evict(struct xfs_inode *ip)
 	list_del(&hi->list);
 	mutex_unlock(&hm->lock);
 	xfs_agwb_hint_drop(hm, hi, 0);
+	/* nodes without an entry, left where memory ran out below them */
+	xa_destroy(&hi->hints);
 	ip->i_agwb_hints = NULL;
 	kfree(hi);
 }

@@ -100,7 +100,7 @@ void xfs_agwb_write_pass(struct xfs_agwb_pass *pass)
 	};
 
 	wbc_attach_fdatawrite_inode(&ctl.wbc, inode);
-	wb = inode_to_wb_wbc(inode, &ctl.wbc);
+	wb = xfs_agwb_wb(inode, &ctl.wbc);
 	/* not in this queue what is charged to another cgroup by now */
 	if (wb == round->wb) {
 		xfs_agwb_write_runs(pass, &ctl.wbc);

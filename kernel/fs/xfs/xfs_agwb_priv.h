@@ -7,9 +7,8 @@
 
 #include "xfs_agwb.h"
 #include "xfs_agwb_share.h"
+#include <linux/backing-dev.h>
 #include <linux/workqueue.h>
-
-struct bdi_writeback;
 
 /* beyond as many AGs, several share a worker */
 #define XFS_AGWB_MAX_WORKERS	64U
@@ -113,6 +112,21 @@ static inline enum xfs_agwb_mode xfs_agwb_mode(struct xfs_agwb *agwb,
 static inline unsigned int xfs_agwb_nr_workers(struct xfs_agwb *agwb)
 {
 	return min(READ_ONCE(agwb->mp->m_sb.sb_agcount), XFS_AGWB_MAX_WORKERS);
+}
+
+/**
+ * xfs_agwb_wb - writeback that an inode is written for
+ * @inode: inode of interest
+ * @wbc: of the flusher or of a pass; where cgroups have no writeback of their
+ *	own it names none, whatever context the inode is in
+ *
+ * Return: the writeback, to compare and to count at.
+ */
+static inline struct bdi_writeback *xfs_agwb_wb(struct inode *inode,
+						struct writeback_control *wbc)
+{
+	return inode_cgwb_enabled(inode) ? inode_to_wb_wbc(inode, wbc) :
+					   READ_ONCE(inode->i_wb);
 }
 
 /* xfs_agwb_pass.c */

@@ -21,6 +21,7 @@
 #include "xfs_inode.h"
 #include "xfs_agwb_priv.h"
 #include <linux/backing-dev.h>
+#include <linux/blkdev.h>
 #include <linux/writeback.h>
 
 /* pages in memory that make a file worth a round: a flusher's least piece */
@@ -143,7 +144,7 @@ static int xfs_agwb_begin_round(struct xfs_inode *ip, enum xfs_agwb_mode mode,
 	round->nr_passes = plan.nr_passes;
 	round->agwb = agwb;
 	round->ip = ip;
-	round->wb = inode_to_wb_wbc(VFS_I(ip), wbc);
+	round->wb = xfs_agwb_wb(VFS_I(ip), wbc);
 	round->start = VFS_I(ip)->i_mapping->writeback_index;
 	if (plan.kind == XFS_AGWB_SHARE_ALL)
 		round->start = min(round->start, xfs_agwb_pages_on_disk(ip));
@@ -160,6 +161,8 @@ static int xfs_agwb_begin_round(struct xfs_inode *ip, enum xfs_agwb_mode mode,
 		pass->round = round;
 		pass->stop = round->start;
 	}
+	/* what this flusher wrote itself comes before what a worker writes */
+	blk_flush_plug(current->plug, false);
 	if (!xfs_agwb_queue_round(round)) {
 		kfree(round);
 		return -EAGAIN;
@@ -192,6 +195,7 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 {
 	struct xfs_agwb_inode	*ai = ip->i_agwb;
 	enum xfs_agwb_mode	mode;
+	bool			again = true;
 	int			error;
 
 	if (wbc->sync_mode != WB_SYNC_NONE ||
@@ -201,27 +205,33 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	if (wbc->handed_over)
 		return false;
 	mode = xfs_agwb_mode_of(ip);
-	if (mode == XFS_AGWB_OFF ||
-	    /* about as many: writers change it */
-	    data_race(VFS_I(ip)->i_mapping->nrpages) < XFS_AGWB_MIN_PAGES)
+	/* about as many: writers change it */
+	if (data_race(VFS_I(ip)->i_mapping->nrpages) < XFS_AGWB_MIN_PAGES)
+		mode = XFS_AGWB_OFF;
+
+	if (ai && ai->round) {
+		/* another cgroup's budget is not for this one to wait for */
+		if (mode == XFS_AGWB_OFF ||
+		    ai->round->wb != xfs_agwb_wb(VFS_I(ip), wbc))
+			xfs_agwb_cancel_round(ai->round);
+		/* also where the mode is off by now: see xfs_agwb_make_plan() */
+		if (!xfs_agwb_round_is_done(ai->round)) {
+			xfs_agwb_wait_for_round(ip->i_mount->m_agwb, ai);
+			wbc->handed_over = 1;
+			return true;
+		}
+		again = xfs_agwb_collect(ip);
+	}
+	if (mode == XFS_AGWB_OFF || !again)
 		return false;
+
 	if (!ai) {
 		ai = kzalloc_obj(*ai, XFS_AGWB_GFP);
 		if (!ai)
 			return false;
 		ip->i_agwb = ai;
 	}
-
-	/* another cgroup's budget is not for this one to wait for */
-	if (ai->round && ai->round->wb != inode_to_wb_wbc(VFS_I(ip), wbc))
-		xfs_agwb_cancel_round(ai->round);
-	if (ai->round && !xfs_agwb_round_is_done(ai->round)) {
-		error = -EAGAIN;
-	} else {
-		if (ai->round && !xfs_agwb_collect(ip))
-			return false;
-		error = xfs_agwb_begin_round(ip, mode, wbc);
-	}
+	error = xfs_agwb_begin_round(ip, mode, wbc);
 	if (error == -ENOMEM)
 		return false;
 	if (error == -EAGAIN)

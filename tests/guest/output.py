@@ -35,8 +35,8 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
         command: a shell script, or a program and its arguments.
         settings: those of lab.machine.guest.run(); if nothing else is said the guest has as many CPUs as the
             test run was asked for, in virtual time if they are more than two, and a minute less than a test
-            has; its device takes 100 us a command but on User-mode Linux; and its devices have a context for
-            each CPU from the start, so that several flushers are at work in every test.
+            has; its devices take 100 us a command, and have a context for each CPU from the start, so that
+            several flushers are at work in every test.
     """
     output = io.StringIO()
     program = ["sh", "-c", command] if isinstance(command, str) else command
@@ -45,7 +45,7 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     # Many emulated CPUs in the host's time wait for each other's turns on the few cores of the host.
     options.setdefault("clock", "host" if options["cpus"] <= UML_CPUS else "virtual")
     # A write that ends in an interrupt, as on a real device, shows lockdep the locks that are taken there.
-    options.setdefault("device", "nolat" if kernel.machine == "uml" else "100us")
+    options.setdefault("device", "100us")
     options.setdefault("timeout_s", SHORT_S if options["cpus"] <= UML_CPUS else LONG_S)
     if kernel.flavour != "stock":
         options.setdefault("kernel_arguments", [f"nwritebacks={options['cpus']}"])

@@ -330,7 +330,7 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
     assert int(counted["after"]) <= int(counted["contexts"]) + 3 * kept, "one root writeback per context"
 
 
-def test_dirty_inode_changes_its_cgroup_beside_interrupts(smp_debug_kernel: Kernel) -> None:
+def test_dirty_inode_changes_its_cgroup_beside_interrupts(debug_kernel: Kernel) -> None:
     # The inode comes, dirty, to a writeback that was clean, under the lock that an interrupt takes which ends
     # a write. Lockdep must find nothing to say about the locks taken below it.
     script = """
@@ -346,7 +346,7 @@ def test_dirty_inode_changes_its_cgroup_beside_interrupts(smp_debug_kernel: Kern
                 dd if=/dev/zero of=$PWB_MNT/shared bs=1M count=1 seek=1 conv=notrunc,fdatasync 2>/dev/null
             done)
     """
-    assert "inode_switch_wbs:" in run(smp_debug_kernel, script, fs="ext4", device="100us", contexts=2)
+    assert "inode_switch_wbs:" in run(debug_kernel, script, fs="ext4", device="100us", contexts=2)
 
 
 def test_memory_of_a_cgroup_is_freed_with_it(debug_kernel: Kernel) -> None:

@@ -46,6 +46,8 @@ def main() -> None:
         case = Case("generic")
         case.all = [case.spanning]
         case.fill(case.all)
+        # A count, for a clock may stand still between what two CPUs do.
+        (TRACE / "trace_clock").write_text("counter")
         for event in EVENTS:
             (TRACE / "events" / event / "enable").write_text("1")
         (DEVICE / "submit_ns").write_text(str(SUBMIT_NS))

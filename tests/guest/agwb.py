@@ -161,8 +161,12 @@ class Case:
         if self.mode == CHANGING:
             self._changer = start(self._change)
             return
+        self.set_mode(self.mode)
+
+    def set_mode(self, mode: str) -> None:
+        """Set the mode of both classes."""
         for name in CLASSES:
-            (SYSFS / name).write_text(self.mode)
+            (SYSFS / name).write_text(mode)
 
     def _change(self) -> None:
         """Change modes for ever."""

@@ -147,9 +147,22 @@ def in_group(file: File, group: Path) -> None:
     finish([start(write, file, group)])
 
 
-def overtakes(slow: File, free: File) -> None:
+def overtakes(case: Case, slow: File, free: File) -> None:
     """Have the file without a limit dirtied second and written first."""
     in_group(slow, SLOW)
+    is_overtaken(slow, free)
+
+
+def overtakes_in_a_worker(case: Case, slow: File, free: File) -> None:
+    """Have the file without a limit written first although a worker sleeps over the slow one."""
+    in_group(slow, SLOW)
+    if case.mode != "off":
+        wait_until("a worker has a pass of the slow file", lambda: case.counters()["out"] > 0)
+    is_overtaken(slow, free)
+
+
+def is_overtaken(slow: File, free: File) -> None:
+    """Have a file written while another one is under way."""
     wait_until("the slow file is being written", lambda: unwritten(slow)[1] > 0)
     write(free)
     wait_until("the file without a limit is written", lambda: not any(unwritten(free)))
@@ -157,16 +170,21 @@ def overtakes(slow: File, free: File) -> None:
         fail("the file without a limit had to wait for the slow one")
 
 
-def both_are_written(slow: File, free: File) -> None:
+def both_are_written(case: Case, slow: File, free: File) -> None:
     """Have both written, in any order: who is let through depends on how fast the device was."""
-    in_group(slow, SLOW)
-    write(free)
+    dirty(slow, free)
     wait_until("both are written", lambda: not any(unwritten(slow) + unwritten(free)))
 
 
+def dirty(slow: File, free: File) -> None:
+    """Write both files."""
+    in_group(slow, SLOW)
+    write(free)
+
+
 Limit = Callable[[], AbstractContextManager[None]]
-LIMITS: dict[Limit, Callable[[File, File], None]] = {
-    cost: overtakes,
+LIMITS: dict[Limit, Callable[[Case, File, File], None]] = {
+    cost: overtakes_in_a_worker,
     maximum: overtakes,
     latency: both_are_written,
 }
@@ -183,11 +201,15 @@ def share(mode: str, contexts: int, limit: Limit) -> None:
         # Files of one directory begin in one allocation group.
         for file in case.all:
             file.path = MOUNT / f"file{file.number}"
-        in_group(slow, SLOW)
-        write(free)
+        dirty(slow, free)
         settle()
+        # After this no file has a round from before, and a flusher's first call for it hands it over.
+        case.set_mode("off")
+        dirty(slow, free)
+        settle()
+        case.set_mode(mode)
         with limit():
-            LIMITS[limit](slow, free)
+            LIMITS[limit](case, slow, free)
         settle()
         case.conclude()
 

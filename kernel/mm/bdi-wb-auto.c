@@ -40,14 +40,19 @@ static int __init set_default_nr_wb_ctx(char *text)
 }
 __setup("nwritebacks=", set_default_nr_wb_ctx);
 
-/*
- * Pages that the device has written, by whomever. Exact: what a slow device
- * writes in a window is less than what CPUs have not told one another yet.
+/**
+ * bdi_written - pages that a device has written, by whomever
+ * @bdi: BDI of interest
+ *
+ * Exact: what a slow device writes in a window is less than what CPUs have not
+ * told one another yet.
+ *
+ * Return: their number, which may wrap.
  */
-static unsigned long bdi_written(struct backing_dev_info *bdi)
+unsigned long bdi_written(struct backing_dev_info *bdi)
 {
+	unsigned long written = READ_ONCE(bdi->wb_auto.gone_written);
 	struct bdi_writeback *wb;
-	unsigned long written = 0;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node) {
@@ -59,6 +64,20 @@ static unsigned long bdi_written(struct backing_dev_info *bdi)
 	rcu_read_unlock();
 
 	return written;
+}
+
+/**
+ * bdi_wb_auto_leave - count on what a writeback that goes has written
+ * @wb: writeback that is about to leave the list of its BDI
+ */
+void bdi_wb_auto_leave(struct bdi_writeback *wb)
+{
+	struct bdi_wb_auto *wa = &wb->bdi->wb_auto;
+
+	lockdep_assert_held(&wb->bdi->wb_ctx_lock);
+	if (wb->throttle == wb)
+		WRITE_ONCE(wa->gone_written,
+			   wa->gone_written + wb_stat_sum(wb, WB_WRITTEN));
 }
 
 /*

@@ -23,6 +23,7 @@
 /* Fewer pages cannot tell them apart: n of them are n +- sqrt(n) by chance. */
 #define WB_AUTO_MIN_PAGES	(WB_AUTO_TOLERANCE * WB_AUTO_TOLERANCE)
 
+unsigned long bdi_written(struct backing_dev_info *bdi);
 void bdi_wb_auto_use(struct backing_dev_info *bdi, unsigned int nr);
 void bdi_wb_auto_restart(struct backing_dev_info *bdi, unsigned long now);
 enum wb_auto_verdict wb_auto_judge(u64 kept_rate, u64 rate);

@@ -47,10 +47,17 @@ void wb_wake_worker(struct bdi_writeback *wb)
 					   &wb->worker_turn));
 }
 
+/*
+ * Does nothing where there are siblings or none are wanted. Only the first
+ * worker gets here without any, so they are created once.
+ */
 static void wb_create_siblings(struct bdi_writeback *wb)
 {
 	struct wb_worker *siblings;
 
+	if (READ_ONCE(wb->siblings) || !bdi_has_wb_ctx(wb->bdi) ||
+	    READ_ONCE(wb->bdi->nr_wb_workers) < 2)
+		return;
 	/*
 	 * Without memory there is one worker, as by default. It does not wait
 	 * for memory: others may wait for what it is about to write.
@@ -77,8 +84,7 @@ static void wb_create_siblings(struct bdi_writeback *wb)
  */
 void wb_worker_begin(struct bdi_writeback *wb, unsigned int index)
 {
-	if (!index && !wb->siblings && bdi_has_wb_ctx(wb->bdi) &&
-	    READ_ONCE(wb->bdi->nr_wb_workers) > 1)
+	if (!index)
 		wb_create_siblings(wb);
 
 	spin_lock_irq(&wb->work_lock);

@@ -119,7 +119,9 @@ class LabBlk(_Base):
         read_ns: time that a channel takes to read a page.
         write_ns: time that a channel takes to write a page.
         submit_ns: time for which the submitting task sleeps, for each command.
-        cache: whether there is a volatile write cache, in which writes take no time but ``submit_ns``.
+        cache: whether there is a volatile write cache.
+        cache_ns: time that a channel takes to put a page into the cache. A write is in flight until then,
+            and a power cut may lose it; 0: it takes no time but ``submit_ns``, and is never in flight.
         flush_ns: time that a flush of the cache takes.
         seed: decides what a power cut leaves of the cache.
         max_write_streams: greatest write stream.
@@ -142,6 +144,7 @@ class LabBlk(_Base):
     write_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
     submit_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
     cache: bool = False
+    cache_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
     flush_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
     seed: int = Field(default=0, ge=0, lt=1 << 64)
     max_write_streams: int = Field(default=0, ge=0, le=255)
@@ -154,9 +157,10 @@ class LabBlk(_Base):
     seek_max_ns: int = Field(default=0, ge=0, le=_SECOND_NS)
 
     @model_validator(mode="after")
-    def _flush_needs_cache(self) -> LabBlk:
-        if self.flush_ns and not self.cache:
-            raise ValueError("flush_ns goes with cache = true: without a cache nothing is flushed")
+    def _times_of_the_cache_need_one(self) -> LabBlk:
+        for name, time_ns in (("flush_ns", self.flush_ns), ("cache_ns", self.cache_ns)):
+            if time_ns and not self.cache:
+                raise ValueError(f"{name} goes with cache = true: without a cache nothing is flushed")
         return self
 
     @model_validator(mode="after")

@@ -64,6 +64,7 @@ class Outcome:
         cuts: how many cuts.
         promised: sectors and names that had to be there, over all cuts.
         longer: files that held what was promised, and more behind it.
+        mended: filesystems whose superblock had to be mended before they could be mounted.
         lost: what was lost, a text each; also a report of the kernel.
         host_s: seconds of the host that it took.
     """
@@ -76,6 +77,7 @@ class Outcome:
     cuts: int
     promised: int
     longer: int
+    mended: int
     lost: list[str]
     host_s: float
 
@@ -134,7 +136,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
     command = ["env", f"PYTHONPATH={REPO}", python, "-S", "-m", "tests.guest.cuts"]
     command += [job.fs, str(job.seed), str(job.cuts), *(["--lie"] if lie else [])]
     began = time.monotonic()
-    promised = longer = 0
+    promised = longer = mended = 0
     try:
         done = guest.run(
             job.kernel,
@@ -150,7 +152,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
             lost = [f"the guest's program ended with status {done.status}: {done.output[-2000:]}"]
         else:
             found = json.loads(done.output.splitlines()[-1])
-            promised, longer = found["promised"], found["longer"]
+            promised, longer, mended = (found[name] for name in ("promised", "longer", "mended"))
             lost = [json.dumps(one) for one in found["lost"]]
     except GuestError as error:
         lost = [str(error)]
@@ -163,6 +165,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
         cuts=job.cuts,
         promised=promised,
         longer=longer,
+        mended=mended,
         lost=lost,
         host_s=round(time.monotonic() - began, 1),
     )
@@ -199,6 +202,7 @@ def table(found: Sequence[Outcome]) -> str:
                 f"{sum(one.promised for one in each):,}",
                 str(sum(len(one.lost) for one in each)),
                 str(sum(one.longer for one in each)),
+                str(sum(one.mended for one in each)),
                 f"{sum(one.host_s for one in each) / 3600:.2f}",
             ]
         )
@@ -212,6 +216,7 @@ def table(found: Sequence[Outcome]) -> str:
         "promises",
         "lost",
         "longer files",
+        "superblocks mended",
         "hours",
     )
     return markdown.table(columns, rows, left=4)

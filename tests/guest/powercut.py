@@ -18,6 +18,7 @@ from pathlib import Path
 SIZE_MIB = 400
 PAGE_BYTES, SECTOR_BYTES = 4096, 512
 PAGES = 64
+SECOND_NS = 1_000_000_000
 FILES = 40
 CONFIGFS = Path("/sys/kernel/config/labblk")
 MOUNT = Path("/tmp/cut")
@@ -41,13 +42,18 @@ WITHOUT_FLUSH = struct.pack("=I", 2)
 class Device:
     """A labblk device with a cache."""
 
-    def __init__(self, name: str, seed: int) -> None:
+    def __init__(self, name: str, seed: int, **attributes: int) -> None:
         """Make the device and switch its power on."""
         self.node = f"/dev/{name}"
         self._folder = CONFIGFS / name
+        self._stat = Path("/sys/block", name, "inflight")
         self._folder.mkdir()
-        for key, value in (("size_mib", SIZE_MIB), ("cache", 1), ("seed", seed), ("power", 1)):
+        for key, value in {"size_mib": SIZE_MIB, "cache": 1, "seed": seed, **attributes, "power": 1}.items():
             self._write(key, value)
+
+    def writes_in_flight(self) -> int:
+        """Return how many write commands have not ended."""
+        return int(self._stat.read_text().split()[1])
 
     def _write(self, key: str, value: int) -> None:
         (self._folder / key).write_text(str(value))
@@ -122,16 +128,42 @@ def left_by_a_cut(name: str, seed: int) -> bytes:
     return left
 
 
+def left_in_flight(name: str) -> bytes:
+    """Flush one byte, cut the power while another is on its way, which is too late for a flush."""
+    device = Device(name, 7, cache_ns=SECOND_NS, channels=PAGES)
+    raw = Raw(device.node)
+    raw.write(1)
+    raw.flush()
+    child = os.fork()
+    if not child:
+        os._exit(not fails(raw.write, 2))
+    while not device.writes_in_flight():
+        pass
+    raw.flush()
+    device.power(False)
+    assert os.waitpid(child, 0)[1] == 0, "the write fails that was in flight"
+    device.power(True)
+    left = raw.read()
+    raw.close()
+    device.remove()
+    return left
+
+
+def is_lost_kept_and_torn(left: bytes) -> bool:
+    """Tell whether of two bytes pages have the one, the other and both, but sectors never both."""
+    sectors = [left[at : at + SECTOR_BYTES] for at in range(0, len(left), SECTOR_BYTES)]
+    pages = [set(left[at : at + PAGE_BYTES]) for at in range(0, len(left), PAGE_BYTES)]
+    whole = all(len(set(sector)) == 1 for sector in sectors)
+    return whole and set(left) == {1, 2} and all(kind in pages for kind in ({1}, {2}, {1, 2}))
+
+
 def cut_raw() -> None:
     """Cut the power of bare devices and look at every sector."""
     first = left_by_a_cut("cut0", 7)
-    sectors = [first[at : at + SECTOR_BYTES] for at in range(0, len(first), SECTOR_BYTES)]
-    assert all(len(set(sector)) == 1 for sector in sectors), "a sector is never torn"
-    assert set(first) == {1, 2}, "what was flushed is there, what was not may be"
-    pages = [set(first[at : at + PAGE_BYTES]) for at in range(0, len(first), PAGE_BYTES)]
-    assert all(kind in pages for kind in ({1}, {2}, {1, 2})), "pages are lost, kept and torn"
+    assert is_lost_kept_and_torn(first), "what was flushed is there, what was not may be"
     assert left_by_a_cut("cut1", 7) == first, "the seed decides"
     assert left_by_a_cut("cut2", 8) != first, "another seed decides otherwise"
+    assert is_lost_kept_and_torn(left_in_flight("cut3")), "no flush covers what is in flight"
 
 
 def content(number: int) -> bytes:

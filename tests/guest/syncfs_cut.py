@@ -65,7 +65,8 @@ def main() -> None:
     parser.add_argument("fs", choices=MAKE)
     parser.add_argument("--flush", action="store_true")
     asked = parser.parse_args()
-    device = Device("cut0", 7)
+    # What is not waited for is in flight when the power goes.
+    device = Device("cut0", 7, cache_ns=20_000_000, channels=PAGES)
     MOUNT.mkdir(exist_ok=True)
     subprocess.run([*MAKE[asked.fs], device.node], check=True)
     lost = sum(cut(asked.fs, device, number, flush=asked.flush) for number in range(CUTS))

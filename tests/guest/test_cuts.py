@@ -47,6 +47,12 @@ def test_flush_after_syncfs_leaves_nothing_there(debug_kernel: Kernel, fs: str) 
     assert lost_after_syncfs(debug_kernel, fs, "--flush") == 0
 
 
+def test_torn_superblock_is_mended(debug_kernel: Kernel) -> None:
+    script = f"cd {REPO} && {sys.executable} -m tests.guest.torn_superblock"
+    report = output.output_of(debug_kernel, script, fs="none", device_size_mib=16)
+    assert report.splitlines()[-1] == "as it should be"
+
+
 def lost_after_syncfs(kernel: Kernel, fs: str, *options: str) -> int:
     """Return how many pages that syncfs() had written are lost by power cuts."""
     command = " ".join([sys.executable, "-m", "tests.guest.syncfs_cut", fs, *options])

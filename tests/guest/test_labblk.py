@@ -31,6 +31,7 @@ LIMITS = {
     "flush_ns": (0, 10**9),
     "submit_ns": (0, 10**9),
     "cache": (0, 1),
+    "cache_ns": (0, 10**9),
     "seed": (0, 2**64 - 1),
     "thin": (0, 1),
     "max_write_streams": (0, 255),
@@ -43,7 +44,7 @@ LIMITS = {
     "seek_max_ns": (0, 10**9),
     "power": (0, 1),
 }
-FIXED = {"size_mib", "queues", "queue_depth", "channels", "stripe_kib", "cache"}
+FIXED = {"size_mib", "queues", "queue_depth", "channels", "stripe_kib", "cache", "cache_ns"}
 FIXED |= {"max_write_streams", "write_hints", "unit_kib", "op_percent"}
 FIXED |= {"rpm", "track_kib", "seek_min_ns", "seek_max_ns"}
 

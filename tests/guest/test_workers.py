@@ -107,6 +107,30 @@ def test_workers_share_a_list_and_no_inode(debug_kernel: Kernel, fs: str) -> Non
     assert len({event.ino for event in found if event.name == "single_inode_start"}) > 1
 
 
+def test_filesystem_that_takes_no_part_has_one_worker(debug_kernel: Kernel) -> None:
+    # The disk has had one that does. Now and then the rescuer takes a sibling's turn.
+    mount = f"""
+        set -e
+        lab=/sys/kernel/config/labblk/own PWB_MNT=/tmp/own
+        mkdir $lab $PWB_MNT; echo 1 > $lab/power
+        PWB_BDI=/sys/class/bdi/$(cat /sys/block/own/dev)
+        mkfs.ext4 -q -F /dev/own; mount /dev/own $PWB_MNT; umount $PWB_MNT
+        mount -o data=journal /dev/own $PWB_MNT
+        echo 1 > $PWB_BDI/nwritebacks; echo {WORKERS} > $PWB_BDI/wb_workers
+        {STATS}
+        set +e
+    """
+    found = events(debug_kernel, f"{mount}\n{hot()}\numount $PWB_MNT; rmdir $lab")
+    assert overlaps(passes(found, "background")), "no sibling was woken"
+    writers = set()
+    for event in found:
+        if event.name == "single_inode_start":
+            writers.add(event.pid)
+        elif event.name == "single_inode":
+            writers.discard(event.pid)
+        assert len(writers) < 2, "a sibling writes beside the first worker"
+
+
 def test_what_somebody_waits_for_is_exclusive(debug_kernel: Kernel) -> None:
     found = events(debug_kernel, hot(SYNC))
     syncs = passes(found, "sync")

@@ -14,6 +14,7 @@
 #include <linux/types.h>
 
 struct backing_dev_info;
+struct bdi_writeback;
 
 /**
  * enum wb_auto_phase - what the next look at a BDI is for
@@ -60,9 +61,11 @@ enum wb_auto_verdict {
  * @waited: how many of these waited for the device
  * @begun_ns: when the present window began
  * @begun_written: pages the BDI had written then
+ * @gone_written: pages that writebacks had written which are gone; written under
+ *	bdi->wb_ctx_lock, read without a lock
  */
 struct bdi_wb_auto {
-	spinlock_t lock;	/* all of this, and changes of nr_wb_ctx */
+	spinlock_t lock;	/* this but gone_written, and changes of nr_wb_ctx */
 	bool on;
 	bool up;
 	bool again;
@@ -76,6 +79,7 @@ struct bdi_wb_auto {
 	unsigned int waited;
 	u64 begun_ns;
 	unsigned long begun_written;
+	unsigned long gone_written;
 };
 
 void bdi_wb_auto_init(struct backing_dev_info *bdi);
@@ -83,5 +87,6 @@ void bdi_wb_auto_default(struct backing_dev_info *bdi);
 void bdi_wb_auto_start(struct backing_dev_info *bdi);
 void bdi_wb_auto_pin(struct backing_dev_info *bdi, unsigned int nr);
 void bdi_wb_auto_look(struct backing_dev_info *bdi);
+void bdi_wb_auto_leave(struct bdi_writeback *wb);
 
 #endif	/* _LINUX_BDI_WB_AUTO_H */

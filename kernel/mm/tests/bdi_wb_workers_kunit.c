@@ -120,6 +120,29 @@ static void second_worker_needs_a_filesystem_with_contexts(struct kunit *test)
 	bdi_put(bdi);
 }
 
+/* The first worker may not begin anew for as long as there is work. */
+static void larger_number_counts_in_the_midst_of_work(struct kunit *test)
+{
+	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
+	struct backing_dev_info *bdi = bdi_alloc(NUMA_NO_NODE);
+	struct bdi_writeback *wb;
+
+	KUNIT_ASSERT_NOT_NULL(test, sb);
+	KUNIT_ASSERT_NOT_NULL(test, bdi);
+	wb = bdi_root_wb(bdi);
+	bdi_enable_wb_ctx(bdi);
+	sb->s_bdi = bdi;
+	sb_enable_wb_ctx(sb);
+	wb_worker_begin(wb, 0);
+	wb_wake_sibling(wb);
+	KUNIT_EXPECT_NULL(test, wb->siblings);
+	bdi->nr_wb_workers = 4;
+	wb_wake_sibling(wb);
+	KUNIT_EXPECT_NOT_NULL(test, wb->siblings);
+	wb_worker_end(wb, 0);
+	bdi_put(bdi);
+}
+
 static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(idle_worker_goes_first),
 	KUNIT_CASE(busy_workers_take_turns),
@@ -128,6 +151,7 @@ static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(shutdown_waits_for_every_worker),
 	KUNIT_CASE(workers_are_for_block_devices),
 	KUNIT_CASE(second_worker_needs_a_filesystem_with_contexts),
+	KUNIT_CASE(larger_number_counts_in_the_midst_of_work),
 	{}
 };
 

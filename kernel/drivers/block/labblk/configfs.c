@@ -112,6 +112,7 @@ LABBLK_FIELD(write_ns, 0, NSEC_PER_SEC, 1, false)
 LABBLK_FIELD(flush_ns, 0, NSEC_PER_SEC, 1, false)
 LABBLK_FIELD(submit_ns, 0, NSEC_PER_SEC, 1, false)
 LABBLK_FIELD(cache, 0, 1, 1, true)
+LABBLK_FIELD(cache_ns, 0, NSEC_PER_SEC, 1, true)
 LABBLK_FIELD(seed, 0, U64_MAX, 1, false)
 LABBLK_FIELD(thin, 0, 1, 1, false)
 LABBLK_FIELD(max_write_streams, 0, U8_MAX, 1, true)
@@ -133,6 +134,7 @@ CONFIGFS_ATTR(labblk_, write_ns);
 CONFIGFS_ATTR(labblk_, flush_ns);
 CONFIGFS_ATTR(labblk_, submit_ns);
 CONFIGFS_ATTR(labblk_, cache);
+CONFIGFS_ATTR(labblk_, cache_ns);
 CONFIGFS_ATTR(labblk_, seed);
 CONFIGFS_ATTR(labblk_, thin);
 CONFIGFS_ATTR(labblk_, max_write_streams);
@@ -224,6 +226,7 @@ static struct configfs_attribute *labblk_attrs[] = {
 	&labblk_attr_flush_ns,
 	&labblk_attr_submit_ns,
 	&labblk_attr_cache,
+	&labblk_attr_cache_ns,
 	&labblk_attr_seed,
 	&labblk_attr_thin,
 	&labblk_attr_max_write_streams,
@@ -323,6 +326,10 @@ static struct configfs_subsystem labblk_subsys = {
 
 static int __init labblk_init(void)
 {
+	int err = labblk_init_driver();
+
+	if (err)
+		return err;
 	config_group_init(&labblk_subsys.su_group);
 	mutex_init(&labblk_subsys.su_mutex);
 	return configfs_register_subsystem(&labblk_subsys);

@@ -28,6 +28,7 @@
 #include <linux/blk-mq.h>
 #include <linux/configfs.h>
 #include <linux/mutex.h>
+#include <linux/prandom.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
@@ -58,9 +59,12 @@ u64 labblk_timing_serve(struct labblk_timing *timing, u64 now_ns, u64 page_ns,
 /**
  * struct labblk_media - what a device holds
  * @sem: held shared to read, to write and to add pages; held exclusively to
- *	 empty the cache and to change @powered. Two commands that write the
- *	 same sectors at the same time get a mixture, as on any device.
+ *	 empty the cache, and to change @powered, @nr_cuts and @rnd. Two
+ *	 commands that write the same sectors at the same time get a mixture,
+ *	 as on any device.
  * @powered: whether commands succeed
+ * @nr_cuts: how often power has been cut
+ * @rnd: decides what the last cut leaves
  * @write_back: whether writes stay in the cache until they are flushed; does
  *		not change while there are commands
  * @medium: struct page by index, what survives a power cut
@@ -70,6 +74,8 @@ u64 labblk_timing_serve(struct labblk_timing *timing, u64 now_ns, u64 page_ns,
 struct labblk_media {
 	struct rw_semaphore sem;
 	bool powered;
+	unsigned int nr_cuts;
+	struct rnd_state rnd;
 	bool write_back;
 	struct xarray medium;
 	struct xarray cached;
@@ -80,7 +86,10 @@ void labblk_media_free(struct labblk_media *media);
 int labblk_media_read(struct labblk_media *media, u64 pos, void *to,
 		      size_t len);
 int labblk_media_write(struct labblk_media *media, u64 pos, const void *from,
-		       size_t len, bool fua);
+		       size_t len, bool fua, unsigned int nr_cuts);
+void labblk_media_lose(struct labblk_media *media, u64 pos, const void *from,
+		       size_t len, unsigned int nr_cuts);
+unsigned int labblk_media_cuts(struct labblk_media *media);
 int labblk_media_flush(struct labblk_media *media);
 void labblk_media_power_on(struct labblk_media *media);
 void labblk_media_power_cut(struct labblk_media *media, u64 seed);
@@ -98,6 +107,9 @@ bool labblk_media_is_powered(struct labblk_media *media);
  * @flush_ns: time that a flush takes
  * @submit_ns: time for which the submitting task sleeps
  * @cache: whether there is a volatile write cache
+ * @cache_ns: time that a channel takes to put a page into the cache; what is
+ *	      written is in flight until its command ends. 0: no time, and data
+ *	      is copied as the command begins, as without a cache
  * @seed: decides what a power cut leaves
  * @thin: are bad blocks merely those for which a thin device has no room?
  * @max_write_streams: greatest write stream
@@ -123,6 +135,7 @@ struct labblk_config {
 	u64 flush_ns;
 	u64 submit_ns;
 	u64 cache;
+	u64 cache_ns;
 	u64 seed;
 	u64 thin;
 	u64 max_write_streams;
@@ -162,6 +175,7 @@ struct labblk {
 	struct badblocks bad_blocks;
 };
 
+int __init labblk_init_driver(void);
 int labblk_add_disk(struct labblk *lab);
 void labblk_remove_disk(struct labblk *lab);
 

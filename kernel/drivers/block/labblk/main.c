@@ -6,6 +6,10 @@
  * the data. From there on the command is with the channels, or with the actuator of
  * a rotating disk, and a timer ends it when the last of its pages is done. If
  * nothing takes time, it ends at once.
+ *
+ * A write to a cache that takes time is late: its data is copied by a work item
+ * when its time is over. So it is nowhere before it ends, no flush covers it, and
+ * a power cut may lose it.
  */
 
 #include <linux/blkdev.h>
@@ -14,6 +18,7 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
+#include <linux/workqueue.h>
 #include "labblk.h"
 
 /* A command of 1 MiB, every page of it elsewhere in memory. */
@@ -24,24 +29,40 @@
 struct labblk_cmd {
 	struct hrtimer timer;
 	struct labblk_access access;
+	struct work_struct work;
+	unsigned int nr_cuts;
 };
 
-/* In the timer's interrupt: a command that failed never gets here. */
+static struct workqueue_struct *labblk_wq;
+
+static bool labblk_is_late(struct labblk *lab, struct request *rq)
+{
+	return lab->config.cache_ns && req_op(rq) == REQ_OP_WRITE;
+}
+
+/* The time of a command is over that has not failed. */
+static void labblk_time_over(struct labblk_cmd *cmd)
+{
+	struct request *rq = blk_mq_rq_from_pdu(cmd);
+
+	if (labblk_is_late(rq->q->queuedata, rq))
+		queue_work(labblk_wq, &cmd->work);
+	else
+		blk_mq_end_request(rq, BLK_STS_OK);
+}
+
 static enum hrtimer_restart labblk_timer_fired(struct hrtimer *timer)
 {
-	struct labblk_cmd *cmd = container_of(timer, struct labblk_cmd, timer);
-
-	blk_mq_end_request(blk_mq_rq_from_pdu(cmd), BLK_STS_OK);
+	labblk_time_over(container_of(timer, struct labblk_cmd, timer));
 	return HRTIMER_NORESTART;
 }
 
-/* In interrupt context, too. */
 static void labblk_access_done(struct labblk_access *access)
 {
-	struct labblk_cmd *cmd = container_of(access, struct labblk_cmd, access);
-
-	blk_mq_end_request(blk_mq_rq_from_pdu(cmd), BLK_STS_OK);
+	labblk_time_over(container_of(access, struct labblk_cmd, access));
 }
+
+static void labblk_late_work(struct work_struct *work);
 
 static int labblk_init_request(struct blk_mq_tag_set *set, struct request *rq,
 			       unsigned int hctx_idx, int numa_node)
@@ -50,6 +71,7 @@ static int labblk_init_request(struct blk_mq_tag_set *set, struct request *rq,
 
 	hrtimer_setup(&cmd->timer, labblk_timer_fired, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS);
+	INIT_WORK(&cmd->work, labblk_late_work);
 	return 0;
 }
 
@@ -58,8 +80,9 @@ static void labblk_exit_request(struct blk_mq_tag_set *set, struct request *rq,
 {
 	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
 
-	/* The command has ended, but its timer may still be returning. */
+	/* The command has ended, but its timer and its work may still be returning. */
 	hrtimer_cancel(&cmd->timer);
+	flush_work(&cmd->work);
 }
 
 static void labblk_sleep(u64 ns)
@@ -89,6 +112,7 @@ static int labblk_check_bad(struct labblk *lab, struct request *rq)
 
 static int labblk_transfer(struct labblk *lab, struct request *rq)
 {
+	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
 	u64 pos = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
 	bool is_write = op_is_write(req_op(rq));
 	bool fua = rq->cmd_flags & REQ_FUA;
@@ -104,7 +128,8 @@ static int labblk_transfer(struct labblk *lab, struct request *rq)
 
 		if (is_write)
 			err = labblk_media_write(&lab->media, pos, data,
-						 bvec.bv_len, fua);
+						 bvec.bv_len, fua,
+						 cmd->nr_cuts);
 		else
 			err = labblk_media_read(&lab->media, pos, data,
 						bvec.bv_len);
@@ -116,6 +141,32 @@ static int labblk_transfer(struct labblk *lab, struct request *rq)
 		pos += bvec.bv_len;
 	}
 	return 0;
+}
+
+/* A write has failed; if that is for want of power, a part of it may be there. */
+static void labblk_lose(struct labblk *lab, struct request *rq)
+{
+	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	u64 pos = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
+	struct req_iterator iter;
+	struct bio_vec bvec;
+
+	rq_for_each_segment(bvec, rq, iter) {
+		void *data = bvec_kmap_local(&bvec);
+		size_t len = bvec.bv_len;
+		void *from = data;
+
+		while (len) {
+			size_t part = min(len, PAGE_SIZE - offset_in_page(pos));
+
+			labblk_media_lose(&lab->media, pos, from, part,
+					  cmd->nr_cuts);
+			pos += part;
+			from += part;
+			len -= part;
+		}
+		kunmap_local(data);
+	}
 }
 
 /* A write that names no stream may have a hint, as some drives take it. */
@@ -196,7 +247,7 @@ static void labblk_seek(struct labblk *lab, struct request *rq)
 	labblk_spindle_add(&lab->spindle, &cmd->access, ktime_get_ns());
 }
 
-/* When a command ends that has been carried out. */
+/* When a command ends. */
 static u64 labblk_end_ns(struct labblk *lab, struct request *rq, u64 now_ns)
 {
 	const struct labblk_config *config = &lab->config;
@@ -206,9 +257,13 @@ static u64 labblk_end_ns(struct labblk *lab, struct request *rq, u64 now_ns)
 	case REQ_OP_FLUSH:
 		return now_ns + READ_ONCE(config->flush_ns);
 	case REQ_OP_WRITE:
-		/* The cache takes no time, nor does it empty itself. */
-		if (config->cache && !(rq->cmd_flags & REQ_FUA))
-			return now_ns;
+		/* The cache does not empty itself. */
+		if (config->cache && !(rq->cmd_flags & REQ_FUA)) {
+			if (!config->cache_ns)
+				return now_ns;
+			page_ns = config->cache_ns;
+			break;
+		}
 		page_ns = READ_ONCE(config->write_ns);
 		break;
 	case REQ_OP_DISCARD:
@@ -219,6 +274,30 @@ static u64 labblk_end_ns(struct labblk *lab, struct request *rq, u64 now_ns)
 	}
 	return labblk_timing_serve(&lab->timing, now_ns, page_ns,
 				   blk_rq_pos(rq), blk_rq_sectors(rq));
+}
+
+static void labblk_late_work(struct work_struct *work)
+{
+	struct labblk_cmd *cmd = container_of(work, struct labblk_cmd, work);
+	struct request *rq = blk_mq_rq_from_pdu(cmd);
+	struct labblk *lab = rq->q->queuedata;
+	int err = labblk_carry_out(lab, rq);
+
+	if (err == -EIO)
+		labblk_lose(lab, rq);
+	blk_mq_end_request(rq, errno_to_blk_status(err));
+}
+
+/* What has to be said at once: all but a late write, which needs power now. */
+static int labblk_begin(struct labblk *lab, struct request *rq)
+{
+	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+
+	cmd->nr_cuts = labblk_media_cuts(&lab->media);
+	if (!labblk_is_late(lab, rq))
+		return labblk_carry_out(lab, rq);
+
+	return labblk_media_is_powered(&lab->media) ? 0 : -EIO;
 }
 
 static blk_status_t labblk_queue_rq(struct blk_mq_hw_ctx *hctx,
@@ -232,7 +311,7 @@ static blk_status_t labblk_queue_rq(struct blk_mq_hw_ctx *hctx,
 
 	blk_mq_start_request(rq);
 	labblk_sleep(READ_ONCE(lab->config.submit_ns));
-	err = labblk_carry_out(lab, rq);
+	err = labblk_begin(lab, rq);
 	if (err) {
 		blk_mq_end_request(rq, errno_to_blk_status(err));
 		return BLK_STS_OK;
@@ -248,7 +327,7 @@ static blk_status_t labblk_queue_rq(struct blk_mq_hw_ctx *hctx,
 		hrtimer_start(&cmd->timer, ns_to_ktime(end_ns),
 			      HRTIMER_MODE_ABS);
 	else
-		blk_mq_end_request(rq, BLK_STS_OK);
+		labblk_time_over(cmd);
 	return BLK_STS_OK;
 }
 
@@ -347,6 +426,8 @@ int labblk_add_disk(struct labblk *lab)
 	int err;
 
 	lockdep_assert_held(&lab->mutex);
+	if (config->cache_ns && !config->cache)
+		return -EINVAL;
 	err = labblk_timing_init(&lab->timing, config->channels,
 				 config->stripe_kib);
 	if (err)
@@ -413,4 +494,16 @@ void labblk_remove_disk(struct labblk *lab)
 	labblk_remove_ftl(lab);
 	labblk_remove_spindle(lab);
 	labblk_timing_free(&lab->timing);
+}
+
+/**
+ * labblk_init_driver - get ready for the first device
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init labblk_init_driver(void)
+{
+	/* memory reclaim may wait for a late write */
+	labblk_wq = alloc_workqueue("labblk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return labblk_wq ? 0 : -ENOMEM;
 }

@@ -3,8 +3,10 @@
  * What a device holds: the medium, the volatile cache in front of it, and what
  * a power cut leaves of both.
  *
- * Data is copied while the command is being submitted. So what has gone through
- * to the medium survives a power cut even if its command had not ended.
+ * Who copies data decides when: a command that does so when it begins has its
+ * data here before it ends, and what has gone through to the medium survives a
+ * power cut. One that does so at its end is in flight until then, and a cut
+ * deals with it as with the cache, see labblk_media_lose().
  */
 
 #include <linux/bitops.h>
@@ -27,6 +29,7 @@ void labblk_media_init(struct labblk_media *media)
 {
 	init_rwsem(&media->sem);
 	media->powered = false;
+	media->nr_cuts = 0;
 	media->write_back = false;
 	xa_init(&media->medium);
 	xa_init(&media->cached);
@@ -169,15 +172,16 @@ int labblk_media_read(struct labblk_media *media, u64 pos, void *to,
  * @from: the data
  * @len: bytes, a multiple of a sector
  * @fua: write through the cache
+ * @nr_cuts: labblk_media_cuts() when the command began
  *
  * Context: Process context, may sleep.
- * Return: 0, -EIO without power, or -ENOMEM.
+ * Return: 0, -EIO without power or if it was cut meanwhile, or -ENOMEM.
  */
 int labblk_media_write(struct labblk_media *media, u64 pos, const void *from,
-		       size_t len, bool fua)
+		       size_t len, bool fua, unsigned int nr_cuts)
 {
 	guard(rwsem_read)(&media->sem);
-	if (!media->powered)
+	if (!media->powered || media->nr_cuts != nr_cuts)
 		return -EIO;
 	while (len) {
 		size_t part = labblk_within_page(pos, len);
@@ -282,25 +286,73 @@ static unsigned long labblk_survivors(struct rnd_state *rnd,
  */
 void labblk_media_power_cut(struct labblk_media *media, u64 seed)
 {
-	struct rnd_state rnd;
 	struct page *cached;
 	unsigned long index;
-	unsigned int i;
-
-	prandom_seed_state(&rnd, seed);
-	for (i = 0; i < LABBLK_WARM_UP; i++)
-		prandom_u32_state(&rnd);
 
 	guard(rwsem_write)(&media->sem);
+	prandom_seed_state(&media->rnd, seed);
+	for (unsigned int i = 0; i < LABBLK_WARM_UP; i++)
+		prandom_u32_state(&media->rnd);
+	if (media->powered)
+		WRITE_ONCE(media->nr_cuts, media->nr_cuts + 1);
 	media->powered = false;
 	xa_for_each(&media->cached, index, cached) {
-		unsigned long left = labblk_survivors(&rnd, cached->private);
+		unsigned long left = labblk_survivors(&media->rnd,
+						      cached->private);
 
 		/* What finds no memory is gone, as it may be. */
 		if (labblk_settle(media, index, cached, left))
 			labblk_settle(media, index, cached, 0);
 		cond_resched();
 	}
+}
+
+/**
+ * labblk_media_lose - deal with a write that was in flight when power was cut
+ * @media: where
+ * @pos: first byte, on a sector
+ * @from: the data
+ * @len: bytes, a multiple of a sector, all of them in one page
+ * @nr_cuts: labblk_media_cuts() when the command began
+ *
+ * It is gone, kept or torn, as what is cached. Nothing becomes of a command
+ * that power was not cut for, or that outlives the next power_on().
+ *
+ * Context: Process context, may sleep.
+ */
+void labblk_media_lose(struct labblk_media *media, u64 pos, const void *from,
+		       size_t len, unsigned int nr_cuts)
+{
+	size_t offset = offset_in_page(pos);
+	unsigned long left;
+	unsigned int sector;
+	struct page *page;
+
+	guard(rwsem_write)(&media->sem);
+	if (media->powered || media->nr_cuts != nr_cuts + 1)
+		return;
+	left = labblk_survivors(&media->rnd, labblk_sectors(offset, len));
+	page = left ? labblk_get_page(&media->medium, pos >> PAGE_SHIFT) : NULL;
+	/* What finds no memory is gone, as it may be. */
+	if (!page)
+		return;
+	for_each_set_bit(sector, &left, PAGE_SECTORS) {
+		size_t start = (size_t)sector << SECTOR_SHIFT;
+
+		memcpy(page_address(page) + start, from + start - offset,
+		       SECTOR_SIZE);
+	}
+}
+
+/**
+ * labblk_media_cuts - tell how often power has been cut
+ * @media: whose power
+ *
+ * Return: a number that labblk_media_write() compares with a later one.
+ */
+unsigned int labblk_media_cuts(struct labblk_media *media)
+{
+	return READ_ONCE(media->nr_cuts);
 }
 
 /**

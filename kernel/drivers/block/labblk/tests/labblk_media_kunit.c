@@ -48,7 +48,8 @@ static void fill(struct kunit *test, struct labblk_media *media, u64 pos,
 
 	memset(buffer, byte, len);
 	KUNIT_EXPECT_EQ(test, 0,
-			labblk_media_write(media, pos, buffer, len, fua));
+			labblk_media_write(media, pos, buffer, len, fua,
+					   labblk_media_cuts(media)));
 }
 
 static void expect(struct kunit *test, struct labblk_media *media, u64 pos,
@@ -161,9 +162,11 @@ static void without_power_all_fails(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, labblk_media_is_powered(media));
 	KUNIT_EXPECT_EQ(test, -EIO, labblk_media_read(media, 0, buffer, 512));
 	KUNIT_EXPECT_EQ(test, -EIO,
-			labblk_media_write(media, 0, buffer, 512, false));
+			labblk_media_write(media, 0, buffer, 512, false,
+					   labblk_media_cuts(media)));
 	KUNIT_EXPECT_EQ(test, -EIO,
-			labblk_media_write(media, 0, buffer, 512, true));
+			labblk_media_write(media, 0, buffer, 512, true,
+					   labblk_media_cuts(media)));
 	KUNIT_EXPECT_EQ(test, -EIO, labblk_media_flush(media));
 	labblk_media_power_on(media);
 	fill(test, media, 0, 512, NEW, false);
@@ -183,9 +186,8 @@ static u8 *leftovers(struct kunit *test, u64 seed)
 	return buffer;
 }
 
-static void power_cut_loses_keeps_and_tears(struct kunit *test)
+static void expect_lost_kept_and_torn(struct kunit *test, const u8 *left)
 {
-	u8 *left = leftovers(test, SEED);
 	unsigned int lost = 0, kept = 0, torn = 0;
 	size_t page, sector;
 
@@ -193,7 +195,7 @@ static void power_cut_loses_keeps_and_tears(struct kunit *test)
 		unsigned int newer = 0;
 
 		for (sector = 0; sector < PAGE_SIZE; sector += 512) {
-			u8 *start = left + page + sector;
+			const u8 *start = left + page + sector;
 
 			KUNIT_EXPECT_TRUE(test, *start == OLD || *start == NEW);
 			KUNIT_EXPECT_NULL(test, memchr_inv(start, *start, 512));
@@ -206,6 +208,57 @@ static void power_cut_loses_keeps_and_tears(struct kunit *test)
 	KUNIT_EXPECT_GT(test, lost, 0);
 	KUNIT_EXPECT_GT(test, kept, 0);
 	KUNIT_EXPECT_GT(test, torn, 0);
+}
+
+static void power_cut_loses_keeps_and_tears(struct kunit *test)
+{
+	expect_lost_kept_and_torn(test, leftovers(test, SEED));
+}
+
+/* Have a write over durable old data in flight until after its power is gone. */
+static u8 *in_flight(struct kunit *test, struct labblk_media *media)
+{
+	u8 *newer = new_buffer(test, BYTES);
+	unsigned int nr_cuts = labblk_media_cuts(media);
+	size_t at;
+
+	fill(test, media, 0, BYTES, OLD, true);
+	memset(newer, NEW, BYTES);
+	labblk_media_power_cut(media, SEED);
+	KUNIT_EXPECT_EQ(test, -EIO,
+			labblk_media_write(media, 0, newer, BYTES, true,
+					   nr_cuts));
+	for (at = 0; at < BYTES; at += PAGE_SIZE)
+		labblk_media_lose(media, at, newer + at, PAGE_SIZE, nr_cuts);
+	labblk_media_power_on(media);
+	KUNIT_EXPECT_EQ(test, -EIO,
+			labblk_media_write(media, 0, newer, BYTES, true,
+					   nr_cuts));
+	KUNIT_EXPECT_EQ(test, 0, labblk_media_read(media, 0, newer, BYTES));
+	return newer;
+}
+
+static void power_cut_loses_what_is_in_flight(struct kunit *test)
+{
+	expect_lost_kept_and_torn(test, in_flight(test, new_media(test, true)));
+	expect_lost_kept_and_torn(test,
+				  in_flight(test, new_media(test, false)));
+}
+
+static void what_power_was_not_cut_for_is_not_lost(struct kunit *test)
+{
+	struct labblk_media *media = new_media(test, true);
+	u8 *newer = new_buffer(test, PAGE_SIZE);
+	unsigned int nr_cuts = labblk_media_cuts(media);
+
+	fill(test, media, 0, BYTES, OLD, true);
+	labblk_media_lose(media, 0, newer, PAGE_SIZE, nr_cuts);
+	cut_and_power_on(media, SEED);
+	labblk_media_lose(media, 0, newer, PAGE_SIZE, nr_cuts);
+	labblk_media_power_cut(media, SEED);
+	labblk_media_lose(media, 0, newer, PAGE_SIZE, nr_cuts);
+	labblk_media_power_on(media);
+	expect(test, media, 0, BYTES, OLD);
 }
 
 static void seed_decides(struct kunit *test)
@@ -226,6 +279,8 @@ static struct kunit_case labblk_media_test_cases[] = {
 	KUNIT_CASE(write_after_fua_is_newer),
 	KUNIT_CASE(without_power_all_fails),
 	KUNIT_CASE(power_cut_loses_keeps_and_tears),
+	KUNIT_CASE(power_cut_loses_what_is_in_flight),
+	KUNIT_CASE(what_power_was_not_cut_for_is_not_lost),
 	KUNIT_CASE(seed_decides),
 	{}
 };

@@ -45,7 +45,10 @@ def wait(process: subprocess.Popen[str], seconds: float) -> bool:
     """Wait until a process has ended or the time is over; return whether it has ended."""
     end = os.pidfd_open(process.pid)
     try:
-        select.select([end], [], [], seconds)
+        # Not select(): it takes no descriptor above 1023.
+        ready = select.poll()
+        ready.register(end, select.POLLIN)
+        ready.poll(1000 * seconds)
     finally:
         os.close(end)
     return process.poll() is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 # What the names of kworkers have that flush: flushers, and the workers of XFS's AG-aware writeback.
 FLUSHERS = ("flush-", "xfs-agwb/")
 MIB = 1 << 20
+# Less than this is not yet a job at work: a filesystem writes a little of its own accord.
+IDLE_SECTORS = 2048
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -26,6 +29,9 @@ class Sampler:
 
         A RAM disk keeps none (its ``iostats`` is 0): then what was submitted to all devices counts.
         """
+        # Two for each kworker stay open, and a machine has several kworkers for each CPU.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         self.proc = proc
         counted = all(keeps_statistics(device) for device in devices)
         stat_files = [device / "stat" for device in devices] if counted else []
@@ -35,12 +41,13 @@ class Sampler:
         self._vmstat = os.open(proc / "vmstat", os.O_RDONLY)
         self._stat = os.open(proc / "stat", os.O_RDONLY)
         self._others: set[str] = set()
-        self._kworker_files: dict[str, tuple[int, int | None]] = {}
+        # The file of its name, and that of its times on a CPU if this kernel has it.
+        self._kworker_files: dict[str, list[int]] = {}
 
     def close(self) -> None:
         """Close all files."""
-        kworkers = [fd for files in self._kworker_files.values() for fd in files if fd is not None]
-        for fd in (*self._stats, self._vmstat, self._stat, *kworkers):
+        self._forget_others_than([])
+        for fd in (*self._stats, self._vmstat, self._stat):
             os.close(fd)
 
     def sample(self) -> None:
@@ -58,8 +65,9 @@ class Sampler:
         )
 
     def writing_s(self) -> float:
-        """Return the seconds since the last sample before anything reached the devices."""
-        before = [one["t"] for one in self.samples if one["sectors"] == self.samples[0]["sectors"]]
+        """Return the seconds since the last sample before a job's writes reached the devices."""
+        idle = sum(self.samples[0]["sectors"]) + IDLE_SECTORS
+        before = [one["t"] for one in self.samples if sum(one["sectors"]) <= idle]
         return float(self.samples[-1]["t"] - before[-1])
 
     def written_mib(self) -> float:
@@ -71,30 +79,35 @@ class Sampler:
     def _kworkers(self) -> dict[str, list[Any]]:
         """Return pid -> [is it flushing, ns on a CPU]; None where this kernel has no schedstat."""
         found: dict[str, list[Any]] = {}
-        for pid in os.listdir(self.proc):
-            if not pid.isdigit() or pid in self._others:
+        pids = [pid for pid in os.listdir(self.proc) if pid.isdigit()]
+        self._forget_others_than(pids)
+        for pid in pids:
+            if pid in self._others:
                 continue
             # One that ended is gone between the listing and the reading.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 if pid not in self._kworker_files and not self._open_kworker(pid):
                     continue
-                comm, schedstat = self._kworker_files[pid]
+                comm, *schedstat = self._kworker_files[pid]
                 flushing = any(name in read(comm) for name in FLUSHERS)
-                found[pid] = [flushing, None if schedstat is None else int(read(schedstat).split()[0])]
+                found[pid] = [flushing, int(read(schedstat[0]).split()[0]) if schedstat else None]
         return found
+
+    def _forget_others_than(self, pids: list[str]) -> None:
+        """Close the files of kworkers that have ended; another task may get their number."""
+        self._others.intersection_update(pids)
+        for pid in self._kworker_files.keys() - pids:
+            for fd in self._kworker_files.pop(pid):
+                os.close(fd)
 
     def _open_kworker(self, pid: str) -> bool:
         """Open the files of a task if it is a kworker; remember it if it is none."""
-        comm = os.open(self.proc / pid / "comm", os.O_RDONLY)
-        if not read(comm).startswith("kworker/"):
-            os.close(comm)
+        if not (self.proc / pid / "comm").read_bytes().startswith(b"kworker/"):
             self._others.add(pid)
             return False
-        try:
-            schedstat = os.open(self.proc / pid / "schedstat", os.O_RDONLY)
-        except FileNotFoundError:
-            schedstat = None
-        self._kworker_files[pid] = comm, schedstat
+        files = self._kworker_files[pid] = [os.open(self.proc / pid / "comm", os.O_RDONLY)]
+        with contextlib.suppress(FileNotFoundError):
+            files.append(os.open(self.proc / pid / "schedstat", os.O_RDONLY))
         return True
 
 

@@ -12,6 +12,8 @@ from pathlib import Path, PurePosixPath
 from lab.util.errors import LabError
 
 MOUNT = PurePosixPath("/mnt/test")
+#: Engines that write files, through the page cache unless the job says direct=1.
+ENGINES = ("io_uring", "libaio", "mmap", "posixaio", "psync", "pvsync", "pvsync2", "sync", "vsync")
 # What a filesystem of our size leaves for files, at least.
 ROOM = 0.9
 _SETTING = re.compile(r"^\s*(\w+)\s*=\s*(.*?)\s*$")
@@ -36,7 +38,7 @@ def check(name: str, text: str, folder: Path) -> None:
     if not any(_section(line) not in (None, "global") for line in body.splitlines()):
         raise LabError(f"job {name}: fio finds no job in it, expected a [section] besides [global]")
     for key, value in _settings(body):
-        if key not in ("directory", "filename"):
+        if key not in ("directory", "filename", "filename_format", "opendir"):
             continue
         for part in re.split(r"(?<!\\):", value):
             if not _on_test_filesystem(part):
@@ -138,10 +140,10 @@ def layout_only(text: str) -> str:
     return "[global]\ncreate_only=1\n" + text
 
 
-def file_sizes(text: str) -> dict[str, float]:
-    """Return the MiB of the files that a job makes, by its sections as fio reads them.
+def sections(text: str) -> list[dict[str, str]]:
+    """Return the options of each section of a job, with those of [global], as fio reads them.
 
-    Several files of one section, and its ``numjobs``, count together; 0 where it gives no number of bytes.
+    Each has the ``name`` of its section; an option without a value has an empty one.
     """
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "job.fio"
@@ -149,24 +151,39 @@ def file_sizes(text: str) -> dict[str, float]:
         done = subprocess.run(
             ["fio", "--showcmd", str(copy)], capture_output=True, text=True, check=False, cwd=scratch
         )
-    names = {section for line in text.splitlines() if (section := _section(line)) not in (None, "global")}
+    names = {one.strip() for line in text.splitlines() if (one := _section(line)) and one != "global"}
     common: dict[str, str] = {}
-    sections: list[dict[str, str]] = []
-    for word in done.stdout.split()[1:]:
-        key, _, value = word.removeprefix("--").partition("=")
+    found: list[dict[str, str]] = []
+    # The name of a section may have blanks in it.
+    for word in re.split(r"\s+--", done.stdout.strip())[1:]:
+        key, _, value = word.partition("=")
         if key == "name" and value in names:
-            sections.append(dict(common))
-        elif sections:
-            sections[-1][key] = value
-        else:
-            common[key] = value
+            found.append(dict(common))
+        (found[-1] if found else common)[key] = value
+    return found
+
+
+def file_sizes(text: str) -> dict[str, float]:
+    """Return the MiB of the files that a job makes, by its sections as fio reads them.
+
+    Several files of one section, and its ``numjobs``, count together; 0 where it gives no number of bytes.
+    """
     sizes: dict[str, float] = {}
-    for number, options in enumerate(sections):
-        size = _mib(options.get("filesize") or options.get("size", ""))
-        shared = options.get("filename")
+    for number, options in enumerate(sections(text)):
+        size, shared = _mib(options.get("size", "")), options.get("filename")
+        if "filesize" in options:
+            # It is that of each file; size is what they share.
+            files = len(re.split(r"(?<!\\):", shared)) if shared else _number(options.get("nrfiles", "1"))
+            size = _mib(options["filesize"]) * files
         file = f"{options.get('directory', '')}/{shared or number}"
-        sizes[file] = max(sizes.get(file, 0.0), size * (1 if shared else int(options.get("numjobs", "1"))))
+        sizes[file] = max(
+            sizes.get(file, 0.0), size * (1 if shared else _number(options.get("numjobs", "1")))
+        )
     return sizes
+
+
+def _number(text: str) -> float:
+    return _mib(text) * (1 << 20)
 
 
 def _mib(text: str) -> float:
@@ -195,7 +212,7 @@ def _run_parser(name: str, text: str, folder: Path) -> None:
 
 
 def _section(line: str) -> str | None:
-    match = re.match(r"^\s*\[(.+)\]\s*$", line)
+    match = re.match(r"^\s*\[(.+)\]\s*$", re.sub("[;#].*", "", line))
     return match[1] if match else None
 
 

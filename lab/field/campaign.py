@@ -17,7 +17,7 @@ from typing import Any
 
 from guest.sampler import MIB, Sampler, parse_vmstat
 from guest.settings import dirty_settings, set_dirty_limit
-from lab.field import record, trial
+from lab.field import record, signals, trial
 from lab.field.job import Job
 from lab.field.place import Place, System, machine
 from lab.field.record import Record, Trial
@@ -44,7 +44,7 @@ class Options:
     Attributes:
         contexts: numbers of contexts to try, or ``auto``; None: powers of two up to the CPUs, and auto.
         rounds: at most so many.
-        budget_s: no further round begins that would end later.
+        budget_s: no run begins that would end later, by the longest one so far; the first always does.
         dirty_limit_mib: for ``vm.dirty_bytes`` during the runs; None: ``vm.dirty_*`` stay as they are.
     """
 
@@ -154,33 +154,49 @@ class Campaign:
             self.check()
             others = self.written_by_others_mib_s()
             work = Work(self.place, self.system)
-            work.begin(limits=self.sets_limits)
             try:
+                work.begin(limits=self.sets_limits)
                 if self.options.dirty_limit_mib is not None:
-                    set_dirty_limit(self.options.dirty_limit_mib, self.system.vm)
+                    self._limit(self.options.dirty_limit_mib)
                 begun = record.resume(self._record(others), self.results)
                 return self._rounds(begun, work.folder)
             finally:
-                for line in work.end():
-                    self.say(line)
+                with signals.ignored():
+                    for line in work.end():
+                        self.say(line)
 
     def _rounds(self, begun: Record, work: Path) -> Path:
         first, path = begun.rounds + 1, self.results / begun.file_name
-        began, longest_s = time.monotonic(), 0.0
+        end = time.monotonic() + self.options.budget_s
+        longest_round_s, longest_run_s = 0.0, 0.0
         for number in range(first, first + self.options.rounds):
             round_began = time.monotonic()
-            if round_began - began + longest_s > self.options.budget_s:
+            if round_began + longest_round_s > end:
                 self.say(f"another round does not fit into the budget: {number - first} are done")
                 break
             for contexts in random.sample(self.settings, len(self.settings)):
+                run_began = time.monotonic()
+                if run_began + longest_run_s > end:
+                    self.say(f"another run does not fit into the budget: round {number} is not whole")
+                    return path
                 self._set(contexts)
                 raw, fio = trial.measure(self.place, work, self.job, self.system, self.most_s)
                 begun.runs.append(Trial(number, contexts, raw, fio))
                 path = record.save(begun, self.results)
                 name = f"contexts: {contexts}" if self.place.is_parallel else "stock"
                 self.say(f"round {number}, {name}: {_rate(raw):.0f} MiB/s at the device, final sync included")
-            longest_s = max(longest_s, time.monotonic() - round_began)
+                longest_run_s = max(longest_run_s, time.monotonic() - run_began)
+            longest_round_s = max(longest_round_s, time.monotonic() - round_began)
         return path
+
+    def _limit(self, mib: int) -> None:
+        try:
+            set_dirty_limit(mib, self.system.vm)
+        except OSError as error:
+            raise LabError(
+                f"the kernel refuses {mib} MiB for {self.system.vm / 'dirty_bytes'} ({error.strerror}): "
+                "expected less than the machine's memory; name another limit by --dirty-limit-mib"
+            ) from None
 
     def _set(self, contexts: int | str) -> None:
         if not self.place.is_parallel:

@@ -9,16 +9,13 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from guest.plan import LoadError
-from lab.field import job, place
+from lab.field import job, place, signals
 from lab.field.campaign import AUTO, QUIET_MIB_S, Campaign, Options, alone, clean
 from lab.field.place import System
 from lab.field.undo import CONTEXTS, Work
@@ -29,14 +26,6 @@ COMMIT = "commit"
 PACKED = "pwb-field-results.tar.gz"
 # Programs beside Python, and the Debian packages that have them.
 _NEEDED = {"fio": "fio", "setpriv": "util-linux", "sync": "coreutils"}
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class _Signalled(KeyboardInterrupt):
-    """A signal that asks us to end; keeps the number for the exit status."""
-
-    def __init__(self, number: int) -> None:
-        self.status = 128 + number
 
 
 def main(arguments: list[str], home: Path, system: System | None = None) -> int:
@@ -48,25 +37,15 @@ def main(arguments: list[str], home: Path, system: System | None = None) -> int:
         system: where the kernel shows itself; None: where it always does.
     """
     asked = _parser().parse_args(arguments)
-    for number in _SIGNALS:
-        # What the caller ignores, as nohup does, stays ignored.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _end)
+    signals.raise_on_signals()
     try:
         return int(asked.act(asked, home, system or System()))
     except (LabError, LoadError, OSError) as error:
         print(f"field: error: {error}", file=sys.stderr)
         return 1
-    except _Signalled as signalled:
+    except signals.Signalled as signalled:
         print("field: interrupted; the runs that had ended are kept", file=sys.stderr)
         return signalled.status
-
-
-def _end(number: int, frame: FrameType | None) -> NoReturn:
-    # A second one must not cut short what puts everything back.
-    for one in _SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
-    raise _Signalled(number)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -166,7 +145,8 @@ def _prepared(asked: argparse.Namespace, home: Path, system: System) -> Campaign
                 "depends on, and here apt-get install ./*.deb)"
             )
     where = place.find(asked.folder, system)
-    results: Path = asked.output or home / RESULTS
+    # fio and what looks at a job run in other folders.
+    results: Path = (asked.output or home / RESULTS).resolve()
     results.mkdir(parents=True, exist_ok=True)
     if not os.access(results, os.W_OK):
         raise LabError(f"{results} cannot be written: expected a place for results; name another by --output")
@@ -211,7 +191,8 @@ def _overview(campaign: Campaign) -> list[str]:
         f"drive         {where.drive}; its settings are in {where.bdi}",
         f"job           {campaign.job.name}, files of {campaign.job.files_mib:.0f} MiB, new in each run",
         f"runs          {contexts}; at most {options.rounds} rounds and {options.budget_s / 60:g} minutes, "
-        f"each run at most {campaign.most_s:.0f} s",
+        f"each run at most {campaign.most_s:.0f} s, not counting layout and final sync, which have no "
+        "bound",
         f"dirty limit   {limit} MiB, "
         + ("set for the whole machine" if campaign.sets_limits else "as it is"),
         f"writes to     {work.folder}, which goes at the end, and {campaign.results}; nowhere else",

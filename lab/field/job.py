@@ -26,8 +26,11 @@ _REFUSED = (
     "opendir",
     "read_iolog",
 )
-_OPTION = re.compile(r"^\s*(\w+)\s*(?:=\s*(.*?)\s*)?$")
-_SECTION = re.compile(r"^\s*\[(.+)\]\s*$")
+_COMMENT = re.compile(r"[;#].*")
+_OPTION = re.compile(r"^([\w-]+)\s*(?:=\s*(.*))?$")
+_SECTION = re.compile(r"^\[(.+)\]$")
+# fio reads a longer line in pieces, each as a line.
+_WIDEST = 4094
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Job:
 
     Attributes:
         name: of its file, without ``.fio``.
-        text: what fio is given.
+        text: what fio is given; without comments.
         files_mib: what its files take.
     """
 
@@ -53,13 +56,15 @@ def load(path: Path, cpus: int) -> Job:
         cpus: of the machine.
 
     Raises:
-        LabError: it cannot be read, fio refuses it, it would write elsewhere, it writes around the page
-            cache, or it does not say how large its files are.
+        LabError: it cannot be read, fio refuses it, it would write elsewhere or run a program, it writes
+            around the page cache, or it does not say how large its files are.
     """
     try:
         text = fiojob.inlined(path.name, path.read_text(encoding="utf-8"), path.parent)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"job file {path}: cannot be read as text: {error}") from error
+    # As fio does, wherever they stand: all that follows sees what fio sees.
+    text = _COMMENT.sub("", text)
     known = {"CPUS": cpus, "FILE_MIB": max(LEAST_MIB, TOTAL_MIB // cpus)}
     for name, value in known.items():
         text = text.replace(f"${{{name}}}", str(value))
@@ -67,7 +72,7 @@ def load(path: Path, cpus: int) -> Job:
     fiojob.check(path.name, text, path.parent)
     fiojob.check_buffered(path.name, text, path.parent)
     sizes = fiojob.file_sizes(text)
-    if not all(sizes.values()):
+    if not sizes or not all(sizes.values()):
         raise LabError(
             f"job {path.name}: a section does not say how large its files are, so they might fill the disk: "
             "expected size= with a number, such as size=1g"
@@ -80,29 +85,39 @@ def check_confined(name: str, text: str) -> None:
 
     Args:
         name: what to call the job in an error.
-        text: of the job, with what it includes.
+        text: of the job, with what it includes and without comments.
 
     Raises:
         LabError: naming the line.
     """
-    for line in text.splitlines():
-        if line.lstrip().startswith((";", "#")):
-            continue
+    for line in filter(None, map(str.strip, text.splitlines())):
         section, option = _SECTION.match(line), _OPTION.match(line)
+        is_plain = line.replace("\t", " ").isprintable() and len(line.encode()) <= _WIDEST
+        # An include that is left has fio read a file that nobody has looked at.
+        if not is_plain or not (section or option) or line.startswith("include"):
+            raise LabError(
+                f"job {name}: {line[:99]!r} may mean something else to fio: expected [section], option, "
+                f"option=value or include FILE, at most {_WIDEST} bytes; mend the line"
+            )
+        if option and option[1] == "ioengine" and option[2] not in fiojob.ENGINES:
+            raise LabError(
+                f"job {name}: {line} does something else than write files through the page cache: expected "
+                f"one of {', '.join(fiojob.ENGINES)}; drop the line"
+            )
         if option and option[1] in _REFUSED:
             raise LabError(
-                f"job {name}: {line.strip()} reaches beyond the job's own files: expected a job without "
+                f"job {name}: {line} reaches beyond the job's own files: expected a job without "
                 f"{option[1]}; drop the line"
             )
         value = section[1] if section else (option[2] or "") if option else ""
         if "${" in value:
             raise LabError(
-                f"job {name}: {line.strip()} takes a value from the environment: expected only ${{CPUS}} and "
+                f"job {name}: {line} takes a value from the environment: expected only ${{CPUS}} and "
                 "${FILE_MIB}; write the value itself"
             )
         if (section and "/" in value) or not all(_is_below(part) for part in re.split(r"(?<!\\):", value)):
             raise LabError(
-                f"job {name}: {line.strip()} leads out of the directory that it is given, in which it runs: "
+                f"job {name}: {line} leads out of the directory that it is given, in which it runs: "
                 "expected a relative path without ..; drop the line or the path"
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,6 +97,8 @@ def find(folder: Path, system: System) -> Place:
         raise LabError(
             f"{folder} cannot be written: expected a directory of yours; run this as root, or chown"
         )
+    if os.geteuid() == 0:
+        _check_owners(folder)
     filesystem = _filesystem(folder, system)
     number = folder.stat().st_dev
     node = system.sys / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
@@ -121,6 +124,23 @@ def machine(system: System) -> dict[str, str | int]:
         "cpu_model": model[1].strip() if model else os.uname().machine,
         "memory_mib": int(memory[1]) // 1024 if memory else 0,
     }
+
+
+def _check_owners(folder: Path) -> None:
+    """Check that no other account can put something else in the place of what root makes in a directory.
+
+    Raises:
+        LabError: naming the directory whose owner or mode lets it.
+    """
+    for one in (folder, *folder.parents):
+        found = one.stat()
+        is_shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+        if found.st_uid != 0 or is_shared:
+            raise LabError(
+                f"{one} can be written by another account, which could have root remove files elsewhere: "
+                f"expected {folder} and all above it to be root's alone; name such a directory, or use chown "
+                "root and chmod go-w"
+            )
 
 
 def _filesystem(folder: Path, system: System) -> str:

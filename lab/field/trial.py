@@ -47,7 +47,7 @@ def measure(
         What guest/load.py leaves of a boot, and what fio wrote.
 
     Raises:
-        LabError: the disk has become too full.
+        LabError: the disk has become too full, it cannot be synced, or fio has left no figures.
         guest.plan.LoadError: fio failed.
     """
     files = work / "files"
@@ -90,10 +90,9 @@ def measure(
         "extents_before": before,
         "runs": [run],
     }
-    text = _output(work / NAME).read_text(encoding="utf-8")
+    figures = _figures(_output(work / NAME))
     shutil.rmtree(files)
-    # fio may put notes ahead of it.
-    return raw, json.loads(text[text.index("{") :])
+    return raw, figures
 
 
 def _run_fio(place: Place, files: Path, text: str, *, job: Path, system: System, most_s: float) -> Sampler:
@@ -123,6 +122,19 @@ def _output(job: Path) -> Path:
     return job.with_name(f"{job.name}.fio.json")
 
 
+def _figures(output: Path) -> dict[str, Any]:
+    """Return what fio has written, but for the notes that it may put ahead."""
+    text = output.read_text(encoding="utf-8", errors="replace")
+    try:
+        found: dict[str, Any] = json.loads(text[text.index("{") :])
+    except ValueError:
+        raise LabError(
+            f"fio has left no figures: expected JSON, as fio 3 writes it; look at the job, for it wrote "
+            f"{text[:99]!r}"
+        ) from None
+    return found
+
+
 def _extents(files: Path) -> dict[str, int]:
     """Return extents by file name; none where filefrag is missing."""
     filefrag = shutil.which("filefrag", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
@@ -131,4 +143,15 @@ def _extents(files: Path) -> dict[str, int]:
 
 def _sync(files: Path) -> None:
     """Write back what is dirty on the filesystem of the files, and on no other."""
-    subprocess.run(["sync", "--file-system", str(files)], check=True)
+    process = subprocess.Popen(["sync", "--file-system", str(files)], stderr=subprocess.PIPE, text=True)
+    try:
+        _, words = process.communicate()
+    except BaseException:
+        # Not waited for: it ends when all is written, and settings are put back before that.
+        process.kill()
+        raise
+    if process.returncode:
+        raise LabError(
+            f"{files} cannot be synced ({words.strip()}): expected everything to reach the disk; look at the "
+            "kernel's log"
+        )

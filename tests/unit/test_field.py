@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +20,8 @@ from typing import Any
 
 import pytest
 
-from lab.field import campaign, command, job, place, trial, undo
+from lab.experiment import fiojob
+from lab.field import campaign, job, place, signals, trial, undo
 from lab.field.place import Place
 from lab.util.errors import LabError
 from lab.util.paths import REPO
@@ -51,7 +54,7 @@ def _short_waits_and_signals_as_they_were(monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(tempfile, "tempdir", tempfile.tempdir)
     monkeypatch.setattr(os, "cpu_count", os.cpu_count)
     hurry()
-    before = {number: signal.getsignal(number) for number in command._SIGNALS}
+    before = {number: signal.getsignal(number) for number in signals.SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -92,6 +95,10 @@ def started(server: Server, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
+def work_of(server: Server) -> undo.Work:
+    return undo.Work(place.find(server.data, server.system), server.system)
+
+
 def is_gone(pid: int) -> bool:
     """Wait until a process has ended; return whether it has."""
     end = time.monotonic() + PATIENCE_S
@@ -128,7 +135,7 @@ def test_check_says_what_would_be_touched_and_touches_nothing(
     assert "xfs on nvme0n1p1, " in said["directory"]
     assert said["drive"] == f"Fast Drive 1TB; its settings are in {server.bdi}"
     assert "contexts 1, 2, 4, auto, in random order; at most 5 rounds and 30 minutes" in said["runs"]
-    assert "each run at most 150 s" in said["runs"]
+    assert "each run at most 150 s, not counting layout and final sync" in said["runs"]
     assert said["writes"].startswith(f"to     {server.data / undo.FOLDER}, which goes at the end")
     assert said["sets"] == (
         "and puts back: nwritebacks to auto, dirty_bytes to 2097152, dirty_background_bytes to 1048576"
@@ -183,6 +190,58 @@ def test_no_round_begins_that_does_not_fit_into_the_budget(
     assert server.field("run", str(server.data), "--budget", "0.01") == 0
     record: Any = server.records()["job-parallel.json"]
     assert {run["round"] for run in record["runs"]} == {1}
+
+
+def test_no_run_begins_that_does_not_fit_into_the_budget(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+
+    def measure(*_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        # With its layout and its final sync.
+        nonlocal now
+        now += 25
+        return {"runs": [{"samples": [{"t": t, "sectors": [t]} for t in (0, 1)]}]}, {}
+
+    monkeypatch.setattr(trial, "measure", measure)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    # Of the four runs of the first round, the third would end 15 s too late.
+    assert server.field("run", str(server.data), "--budget", "1") == 0
+    record: Any = server.records()["job-parallel.json"]
+    assert len(record["runs"]) == 2
+    assert "another run does not fit into the budget: round 1 is not whole" in capsys.readouterr().out
+
+
+def test_a_sync_is_not_waited_for_by_what_puts_everything_back(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    class Stuck:
+        """A sync that does not end even when it is killed, for the disk does not answer."""
+
+        def __init__(self, *_: Any, **__: Any) -> None:
+            done.append("begun")
+
+        def __enter__(self) -> Stuck:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.wait()
+
+        def communicate(self, *_: Any, **__: Any) -> tuple[str, str]:
+            raise signals.Signalled(signal.SIGINT)
+
+        def wait(self) -> None:
+            done.append("waited")
+
+        def kill(self) -> None:
+            done.append("killed")
+
+    monkeypatch.setattr(subprocess, "Popen", Stuck)
+    with pytest.raises(signals.Signalled):
+        trial._sync(server.data)
+    assert done == ["begun", "killed"]
 
 
 def test_a_budget_that_is_too_short(
@@ -250,10 +309,161 @@ def test_a_second_signal_does_not_cut_it_short(server: Server) -> None:
     assert [path.name for path in server.data.iterdir()] == ["own"]
 
 
+def test_a_first_signal_does_not_cut_short_what_puts_everything_back(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree = shutil.rmtree
+
+    def interrupted(path: Path) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        rmtree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    write(server.root / "fails", "")
+    assert server.field("run", str(server.data), "--contexts", "2") == 1
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
+
+
+def test_a_note_that_does_not_fit_on_the_disk(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "No space left on device" in refused(server, capsys, "run", str(server.data))
+    assert not (server.data / undo.FOLDER).exists()
+
+
+def test_a_folder_without_its_note_is_removed(server: Server) -> None:
+    (server.data / undo.FOLDER).mkdir()
+    assert server.field("restore", str(server.data)) == 0
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+    assert server.settings()["nwritebacks"] == "auto (3)"
+
+
+@pytest.mark.parametrize("what", ["failed", "gone", "unmounted"])
+def test_settings_come_back_when_the_filesystem_does_not(
+    server: Server, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    work = work_of(server)
+    work.begin(limits=True)
+    write(server.bdi / "nwritebacks", "2")
+    write(server.system.vm / "dirty_bytes", "4096")
+    look = Path.stat
+
+    def fails(path: Path, **more: Any) -> os.stat_result:
+        if path.is_relative_to(server.data):
+            raise OSError(errno.EIO, "Input/output error")
+        return look(path, **more)
+
+    if what == "failed":
+        # lstat() and exists() look by it.
+        monkeypatch.setattr(Path, "stat", fails)
+    else:
+        shutil.rmtree(work.folder if what == "gone" else server.data)
+    with pytest.raises(LabError, match=r"cannot be removed .*; all settings are put back, remove it by hand"):
+        work.end()
+    assert (server.bdi / "nwritebacks").read_text() == "auto"
+    assert (server.system.vm / "dirty_bytes").read_text() == str(2 << 20)
+
+
+def test_a_note_that_cannot_be_read(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left_behind(server, {})
+    read = Path.read_text
+
+    def read_text(path: Path, **more: Any) -> str:
+        if path.name == undo.NOTE:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(path, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", read_text)
+        assert server.field("restore", str(server.data)) == 1
+    said = capsys.readouterr().err
+    assert f"{undo.NOTE} cannot be read (Input/output error): expected what a run that was killed" in said
+    assert f"set {server.bdi / 'nwritebacks'}, {server.system.vm / 'dirty_bytes'}, " in said
+    assert (server.data / undo.FOLDER / undo.NOTE).exists()
+
+
+def test_what_is_in_the_place_of_the_folder_is_left_alone(server: Server) -> None:
+    work = work_of(server)
+    work.begin(limits=False)
+    write(server.bdi / "nwritebacks", "2")
+    victim = write(server.root / "victim" / "precious", "data")
+    work.folder.rename(server.data / "moved")
+    for kind in ("link", "directory"):
+        if kind == "link":
+            work.folder.symlink_to(victim.parent)
+        else:
+            work.folder.unlink()
+            victim.parent.rename(work.folder)
+        with pytest.raises(LabError, match="is not the directory that the run has made"):
+            work.end()
+    assert (work.folder / "precious").read_text() == "data"
+    assert server.settings()["nwritebacks"] == "auto"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="of root's directories only")
+@pytest.mark.parametrize(("mode", "owner"), [(0o777, 0), (0o775, 0), (0o755, 1), (0o1777, 1)])
+@pytest.mark.parametrize("which", ["data", "root"])
+def test_a_directory_in_which_others_can_rename(
+    server: Server, capsys: pytest.CaptureFixture[str], which: str, mode: int, owner: int
+) -> None:
+    folder: Path = getattr(server, which)
+    os.chown(folder, owner, -1)
+    folder.chmod(mode)
+    for name in ("check", "run", "restore"):
+        said = refused(server, capsys, name, str(server.data))
+        assert f"{folder} can be written by another account" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="of root's directories only")
+def test_a_directory_in_which_others_can_only_add(server: Server) -> None:
+    server.data.chmod(0o1777)
+    server.root.chmod(0o1777)
+    assert server.field("check", str(server.data)) == 0
+
+
+def test_a_limit_of_nothing_is_put_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, vm = Path.write_text, server.system.vm
+    for name in ("dirty_bytes", "dirty_ratio"):
+        write(vm / name, "0\n")
+
+    def write_text(path: Path, text: str, **more: Any) -> int:
+        """As the kernel: a ratio that is another one has bytes forgotten, and bytes have the ratio so."""
+        other = {"dirty_bytes": "dirty_ratio", "dirty_ratio": "dirty_bytes"}.get(path.name)
+        if other and text.strip() != path.read_text().strip():
+            written(vm / other, "0\n")
+        return written(path, text, **more)
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    work = work_of(server)
+    work.begin(limits=True)
+    (vm / "dirty_bytes").write_text(str(64 << 20))
+    assert f"{vm / 'dirty_ratio'} is 0 again" in work.end()
+    assert [(vm / name).read_text().strip() for name in ("dirty_bytes", "dirty_ratio")] == ["0", "0"]
+
+
+def test_a_setting_that_does_not_come_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = work_of(server)
+    work.begin(limits=False)
+    write(server.bdi / "nwritebacks", "2")
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", lambda *_, **__: 0)
+        with pytest.raises(LabError, match=r"do it by hand: echo auto > .*nwritebacks \(the kernel shows"):
+            work.end()
+    # What is noted is still there.
+    assert work_of(server).is_left()
+
+
 def test_a_limit_that_is_a_share_of_memory_is_put_back_as_one(server: Server) -> None:
     write(server.system.vm / "dirty_bytes", "0\n")
     write(server.system.vm / "dirty_ratio", "20\n")
-    work = undo.Work(place.find(server.data, server.system), server.system)
+    work = work_of(server)
     assert work.settings(limits=True) == {
         "nwritebacks": "auto",
         "dirty_ratio": "20",
@@ -343,6 +553,45 @@ def test_a_setting_that_the_kernel_refuses(
     assert server.settings()["nwritebacks"] == "auto"
 
 
+def test_a_limit_that_the_kernel_refuses(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = Path.write_text
+
+    def write_text(path: Path, text: str, **more: Any) -> int:
+        if path.name == "dirty_bytes" and int(text) >= 1 << 64:
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return written(path, text, **more)
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    most = 1 << 44
+    assert server.field("run", str(server.data), "--dirty-limit-mib", str(most)) == 1
+    said = capsys.readouterr().err
+    assert f"the kernel refuses {most} MiB for {server.system.vm / 'dirty_bytes'} (Invalid argument)" in said
+    assert server.settings()["nwritebacks"] == "auto"
+
+
+def test_a_sync_that_fails(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    write(server.root / "bin" / "sync", "#!/bin/sh\necho sync: no luck >&2\nexit 1\n")
+    assert server.field("run", str(server.data)) == 1
+    [said] = capsys.readouterr().err.splitlines()
+    assert "cannot be synced (sync: no luck): expected everything to reach the disk" in said
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+
+
+@pytest.mark.parametrize("text", ["", "fio: a note\n", '{"jobs": ['])
+def test_fio_that_leaves_no_figures(tmp_path: Path, text: str) -> None:
+    with pytest.raises(LabError, match="fio has left no figures: expected JSON"):
+        trial._figures(write(tmp_path / "run.fio.json", text))
+
+
+def test_results_in_a_relative_folder(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(server.root)
+    options = ["--rounds", "1", "--contexts", "1", "--output", "out"]
+    assert server.field("run", str(server.data), *options) == 0
+    assert [path.name for path in (server.root / "out").iterdir()] == ["job-parallel.json"]
+
+
 def test_two_runs_at_once(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     holder = os.open(server.bdi.parent, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
@@ -423,6 +672,17 @@ def test_which_job(server: Server, capsys: pytest.CaptureFixture[str], jobs: lis
         ("write_bw_log=/var/tmp/log", "leads out of the directory"),
         ("mem=mmap:/var/tmp/memory", "leads out of the directory"),
         ("[/var/tmp/x]", "leads out of the directory"),
+        ("[/var/tmp/x] ; a note", "leads out of the directory"),
+        ("[/var/tmp/x]# a note", "leads out of the directory"),
+        ("[/var/tmp/x]y", "may mean something else to fio"),
+        ("[/var/tmp/x", "may mean something else to fio"),
+        ("directory=.. ; a note", "leads out of the directory"),
+        ("directory=..\x01", "may mean something else to fio"),
+        ("include:/etc/hostname", "may mean something else to fio"),
+        ("include", "may mean something else to fio"),
+        (f"description={'x' * 4096}", "may mean something else to fio"),
+        ("ioengine=exec", "expected one of io_uring, libaio, mmap, "),
+        ("ioengine=external:engine.so", "expected one of io_uring, libaio, mmap, "),
         ("filename=${HOME}", "takes a value from the environment"),
         ("exec_prerun=true", "reaches beyond the job's own files"),
         ("ioscheduler=none", "reaches beyond the job's own files"),
@@ -446,6 +706,7 @@ def test_a_job_that_reaches_elsewhere_is_refused(
     [
         "; a note: /elsewhere\n# exec_prerun=rm\n[x]\nrw=write\nsize=1m\n",
         "[x]\nrw=write\nsize=1m\nbssplit=4k/50:64k/50\ndirectory=sub/dir\n",
+        "[a job] ; one\nrw=write\nsize=1m # of it\ndirect=0 ; buffered\nhugepage-size=2m\nioengine=libaio\n",
     ],
 )
 def test_a_job_that_stays_is_taken(server: Server, text: str) -> None:
@@ -457,6 +718,14 @@ def test_included_lines_are_looked_at_too(server: Server) -> None:
     path = write(server.root / "x.fio", "[x]\nrw=write\nsize=1m\ninclude more.fio\n")
     with pytest.raises(LabError, match="directory=/elsewhere leads out"):
         job.load(path, 4)
+
+
+def test_fio_is_given_no_comments(server: Server) -> None:
+    """Whatever looks at the text sees what fio sees."""
+    text = "; first\n[x] ; a job\nrw=write\nsize=1m\ndirectory=sub # a note\n"
+    taken = job.load(write(server.root / "x.fio", text), 4).text
+    assert taken.split("\n") == ["", "[x] ", "rw=write", "size=1m", "directory=sub ", ""]
+    assert fiojob.directories(taken) == ["sub"]
 
 
 def test_our_own_job_is_taken() -> None:

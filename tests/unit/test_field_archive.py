@@ -72,6 +72,18 @@ def test_the_readme_names_every_command_and_option(unpacked: Path) -> None:
     assert max(map(len, text.splitlines())) <= 110
 
 
+def test_the_readme_keeps_the_kernel_that_runs_before_it_installs_others(unpacked: Path) -> None:
+    text = (unpacked / "README.md").read_text()
+    steps = (
+        "GRUB_DEFAULT=saved",
+        "grub-set-default",
+        "apt-get install ./packages",
+        "never been booted",
+        "grub-reboot",
+    )
+    assert sorted(map(text.index, steps)) == [*map(text.index, steps)]
+
+
 def test_the_same_input_gives_the_same_archive(tmp_path: Path) -> None:
     first = field.make(tmp_path / "a.tar.gz", [], []).read_bytes()
     assert field.make(tmp_path / "b.tar.gz", [], []).read_bytes() == first

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import resource
 import subprocess
 import sys
 from typing import IO, Any, cast
@@ -65,6 +68,31 @@ def test_fio_is_asked_to_end_while_its_jobs_run(
     assert fio.watch(process, samples, 0.01, lambda: True) is None
     assert process.returncode == status
     process.stdin.close()
+
+
+def test_fio_is_waited_for_with_many_files_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    pidfd_open = os.pidfd_open
+
+    def high(pid: int) -> int:
+        low = pidfd_open(pid)
+        try:
+            return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 1100)
+        finally:
+            os.close(low)
+
+    monkeypatch.setattr(os, "pidfd_open", high)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    try:
+        assert not fio.wait(process, 0.01)
+        process.stdin.close()
+        assert fio.wait(process, 60)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_each_run_has_two_marks_for_the_profiler(monkeypatch: pytest.MonkeyPatch) -> None:

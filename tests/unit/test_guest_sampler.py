@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from pathlib import Path
 
 from guest import sampler as counters
@@ -49,6 +51,46 @@ def test_sampler_takes_kworkers_only_and_tells_flushers(tmp_path: Path) -> None:
     assert later["idle_s"] == 3.0
     assert sample["kworkers"] == {"6": [True, 20], "7": [True, 500], "8": [False, 30]}
     assert (sample["sectors"], sample["dirty"], sample["writeback"]) == ([77], 5, 1)
+
+
+def test_files_of_kworkers_that_ended_are_closed(tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    for pid, comm in ((7, "kworker/0:1"), (8, "kworker/0:2"), (9, "fio")):
+        _task(proc, pid, comm, 1)
+    _counters(proc)
+    before = len(os.listdir("/proc/self/fd"))
+    sampler = counters.Sampler([_device(tmp_path / "sda", 0)], proc)
+    sampler.sample()
+    opened = len(os.listdir("/proc/self/fd"))
+    for pid in (8, 9):
+        for name in ("comm", "schedstat"):
+            (proc / str(pid) / name).unlink()
+        (proc / str(pid)).rmdir()
+    sampler.sample()
+    assert len(os.listdir("/proc/self/fd")) == opened - 2
+    # Numbers are used again.
+    _task(proc, 8, "kworker/0:3", 5)
+    _task(proc, 9, "kworker/0:4", 6)
+    sampler.sample()
+    assert sampler.samples[-1]["kworkers"] == {"7": [False, 1], "8": [False, 5], "9": [False, 6]}
+    sampler.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_there_may_be_many_kworkers(tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    for pid in range(100):
+        _task(proc, pid, "kworker/0:1", 1)
+    _counters(proc)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 100, hard))
+    try:
+        sampler = counters.Sampler([_device(tmp_path / "sda", 0)], proc)
+        sampler.sample()
+        sampler.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(sampler.samples[0]["kworkers"]) == 100
 
 
 def _device(sysfs: Path, sectors: int, *, counted: bool = True) -> Path:

@@ -428,6 +428,19 @@ def test_set_refuses_what_a_setting_does_not_take(machine: Machine, argument: st
     assert machine.fails("set", "nullb0", argument) == f"'{argument}' is out of range: expected {expected}"
 
 
+def test_set_takes_the_policies_that_the_kernel_has(machine: Machine) -> None:
+    shown = machine.nwritebacks().with_name("wb_affinity")
+    for value in "fs", "ino":
+        shown.write_text("[fs] ino\n")
+        machine.run("set", "nullb0", f"affinity={value}")
+        assert shown.read_text() == value
+    shown.write_text("fs [ino]\n")
+    for value in "least-loaded", "[ino]", "in", "":
+        sentence = machine.fails("set", "nullb0", f"affinity={value}")
+        assert sentence == f"'affinity={value}' is out of range: expected {POLICIES}"
+    assert shown.read_text() == "fs [ino]\n"
+
+
 @pytest.mark.parametrize(("possible", "most"), [("0", 4), ("0-1", 8), ("0-3,8", 20), ("0-1,4-5,7", 20)])
 def test_set_knows_the_most_contexts(machine: Machine, possible: str, most: int) -> None:
     machine.possible.write_text(f"{possible}\n")
@@ -448,7 +461,9 @@ def test_bounds_and_policies_are_those_of_the_kernel() -> None:
     affinity = "".join(path.read_text() for path in (REPO / "kernel" / "mm").glob("*affinity.c"))
     added = "".join(re.findall(r"^\+.*\n", text, re.MULTILINE))
     policies = re.findall(r'\[\w*AFFINITY_\w+\]\s*= "(.+)"', affinity + added)
-    assert policies == re.findall(r'strcmp\(value, "(.+?)"\)', ours)
+    completion = (SOURCES / "wbctl.bash").read_text()
+    [offered] = re.findall(r"set:affinity:\*\)\n\s*words='(.+)'", completion)
+    assert policies == offered.split()
 
 
 def test_set_cannot_tell_the_possible_cpus(machine: Machine) -> None:
@@ -591,6 +606,36 @@ def test_a_line_with_a_mistake_sets_nothing(pinned: Machine, line: str, sentence
     pin(pinned, "", line)
     assert pinned.fails("apply", "nullb0") == f"/etc/wbctl.conf line 2: {sentence}"
     assert settings(pinned) == ["2", "[fs]", "1"]
+
+
+def test_a_line_with_a_policy_that_the_kernel_has_not_sets_nothing(pinned: Machine) -> None:
+    pinned.nwritebacks().with_name("wb_affinity").write_text("[fs] ino\n")
+    pin(pinned, "ID/wwn-0x1 contexts=4 affinity=least-loaded")
+    assert pinned.fails("apply", "nullb0") == (
+        f"/etc/wbctl.conf line 1: 'affinity=least-loaded' is out of range: expected {POLICIES}"
+    )
+    assert settings(pinned) == ["2", "[fs]", "1"]
+
+
+# One that does not exist is refused as well: whether it does is not looked at.
+@pytest.mark.parametrize("name", ["/", "/no/such/path", "./nullb0", "ID/.."])
+def test_lines_below_one_that_names_no_block_device_are_set(pinned: Machine, name: str) -> None:
+    pin(pinned, "ID/wwn-0x1 workers=2", f"{name} contexts=3", "ID/wwn-0x1 contexts=4")
+    done = subprocess.run(pinned.command("apply", "nullb0"), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.replace(str(pinned.root), "")) == (
+        1,
+        "/etc/wbctl.conf line 1: workers=2\n/etc/wbctl.conf line 3: contexts=4\n",
+    )
+    [sentence] = done.stderr.splitlines()
+    assert re.search("line 2: '.+' is no block device: name one that is in /dev/disk/by-id$", sentence)
+    assert settings(pinned) == ["4", "[fs]", "2"]
+
+
+def test_a_name_is_not_that_of_a_file_where_apply_runs(pinned: Machine, tmp_path: Path) -> None:
+    (tmp_path / "gone").touch()
+    pin(pinned, "gone contexts=3", "nullb0 contexts=4")
+    subprocess.run(pinned.command("apply", "nullb0"), cwd=tmp_path, capture_output=True, check=True)
+    assert settings(pinned)[0] == "4"
 
 
 def test_lines_above_a_mistake_stay_set(pinned: Machine) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""``wbctl stream`` on this kernel, which has no write streams: a library in between makes them up."""
+"""``wbctl stream`` on this kernel, which has no write streams: a library in between makes them up.
+
+The library also stands for a user who puts something else in a file's place just before it is opened.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,12 @@ MAX_STREAM = 16
 # Streams are kept by inode number in a file; files with a name that begins with none have no streams.
 IOCTL = """
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/write_stream.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,6 +86,16 @@ int ioctl(int fd, unsigned long request, ...)
 	}
 	return -1;
 }
+
+int open(const char *path, int flags, ...)
+{
+	int (*libc_open)(const char *path, int flags, ...) = dlsym(RTLD_NEXT, "open");
+	const char *replaced = getenv("REPLACED"), *by = getenv("BY");
+
+	if (replaced && by && !strcmp(path, replaced))
+		rename(by, path);
+	return libc_open(path, flags);
+}
 """
 
 
@@ -102,14 +117,15 @@ class Files:
         options = ["-shared", "-fPIC", "-O2", "-w", f"-I{UAPI}", state]
         subprocess.run(["gcc", *options, "-o", str(self.root / "ioctl.so"), str(source)], check=True)
 
-    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def call(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(self.root / "wbctl" / "wbctl"), "stream", *arguments],
             cwd=self.folder,
-            env={**os.environ, "LC_ALL": "C", "LD_PRELOAD": str(self.root / "ioctl.so")},
+            env={**os.environ, "LC_ALL": "C", "LD_PRELOAD": str(self.root / "ioctl.so"), **more},
             capture_output=True,
             text=True,
             check=False,
+            timeout=60,
         )
 
     def run(self, *arguments: str) -> str:
@@ -117,8 +133,8 @@ class Files:
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
-    def fails(self, *arguments: str, status: int = 1) -> str:
-        done = self.call(*arguments)
+    def fails(self, *arguments: str, status: int = 1, **more: str) -> str:
+        done = self.call(*arguments, **more)
         assert (done.returncode, done.stdout) == (status, "")
         [sentence] = done.stderr.splitlines()
         assert sentence.startswith("wbctl: ")
@@ -183,6 +199,25 @@ def test_a_tree_without_files(files: Files) -> None:
 def test_a_link_that_is_named_is_followed(files: Files) -> None:
     files.run("set", "tree/link", "7")
     assert files.run("get", "one") == "7\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "by"),
+    [
+        (("set", "-r", "tree", "5"), "tree/below/three", "tree/pipe"),
+        (("set", "-r", "tree", "5"), "tree/below/three", "outside"),
+        (("get", "one"), "one", "tree/pipe"),
+    ],
+)
+def test_what_is_put_in_the_place_of_a_file_is_not_opened(
+    files: Files, arguments: tuple[str, ...], name: str, by: str
+) -> None:
+    (files.folder / "outside").symlink_to(files.folder / "one")
+    assert files.fails(*arguments, REPLACED=name, BY=by) == (
+        f"'{name}' has changed meanwhile: give a regular file, or a directory with -r that stays"
+    )
+    if by == "outside":
+        assert files.run("get", "one") == "0\n"
 
 
 @pytest.mark.parametrize("name", ['a "quoted" name', "back\\slash", "new\nline", "Ä"])

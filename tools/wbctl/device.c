@@ -17,7 +17,7 @@
 #define GIVE_DEVICE "give /dev/NAME, NAME, MAJ:MIN or a path"
 
 /* Reads the only line of an attribute in sysfs. */
-static bool read_attr(char *buf, int size, const char *dir, const char *name, const char *attr)
+bool read_attr(char *buf, int size, const char *dir, const char *name, const char *attr)
 {
 	char path[PATH_MAX];
 	FILE *file;

@@ -16,6 +16,7 @@
 #define AUTO "auto"
 #define NO_CONTEXTS "this kernel has no writeback contexts: boot one that has, see 'uname -r'"
 
+bool read_attr(char *buf, int size, const char *dir, const char *name, const char *attr);
 bool read_nwritebacks(const char *bdi, unsigned long *nr, bool *finds_number);
 unsigned long count_possible_cpus(void);
 bool is_dev_number(const char *s);

@@ -52,11 +52,21 @@ static bool is_number_of_contexts(const char *value, const char *bdi)
 	return !strcmp(value, AUTO) || is_in_range(value, CTX_PER_CPU * count_possible_cpus());
 }
 
+/* One of those that this kernel has; it shows them as in "[fs] ino rotor". */
 static bool is_policy(const char *value, const char *bdi)
 {
-	(void)bdi;
-	return !strcmp(value, "fs") || !strcmp(value, "ino") || !strcmp(value, "rotor") ||
-	       !strcmp(value, "least-loaded");
+	char text[256], *rest = text, *name;
+
+	if (!*value || !read_attr(text, sizeof(text), "class/bdi", bdi, "wb_affinity"))
+		return false;
+
+	while ((name = strsep(&rest, " "))) {
+		name += *name == '[';
+		name[strcspn(name, "]")] = '\0';
+		if (!strcmp(value, name))
+			return true;
+	}
+	return false;
 }
 
 static bool is_number_of_workers(const char *value, const char *bdi)
@@ -132,27 +142,44 @@ void set(char **args)
 	write_setting(bdi, find_setting(bdi, args[1]), args[1]);
 }
 
-/* Tells whether a line is about the device; one that is not attached is not. */
-static bool is_about(const char *name, const char *bdi)
+/*
+ * Finds the BDI of a line, but looks nowhere except below /dev: any other path may be on a
+ * filesystem whose server is gone, and udev would wait for it. Of a disk that is not attached
+ * @named is empty. Returns false if the name is none of a block device.
+ */
+static bool find_named(const char *name, char *named)
 {
-	char named[BDI_LEN];
+	char path[PATH_MAX];
 	bool is_path;
 
-	if (!look_up(name, named, &is_path))
+	*named = '\0';
+	if (!strchr(name, '/') && !is_dev_number(name)) {
+		snprintf(path, sizeof(path), DEV_ROOT "/%s", name);
+		name = path;
+	} else if (strchr(name, '/') && strncmp(name, DEV_ROOT "/", strlen(DEV_ROOT "/"))) {
 		return false;
-	if (is_path)
-		errx(1, "%s'%s' is no block device: name one that is in /dev/disk/by-id", origin,
-		     name);
-	return !strcmp(named, bdi);
+	}
+	return !look_up(name, named, &is_path) || !is_path;
 }
 
-/* Looks at the whole line first: one with a mistake in it sets nothing. */
-static void apply_line(char *line, const char *bdi)
+/*
+ * Looks at the whole line first: one with a mistake in it sets nothing. Returns false if it names
+ * something else than a block device, as nobody can tell which device it is about.
+ */
+static bool apply_line(char *line, const char *bdi)
 {
 	const char *name = strtok(line, BLANKS), *arg, *given[NR_SETTINGS] = { NULL };
+	char named[BDI_LEN];
 
-	if (!name || *name == '#' || !is_about(name, bdi))
-		return;
+	if (!name || *name == '#')
+		return true;
+	if (!find_named(name, named)) {
+		warnx("%s'%s' is no block device: name one that is in /dev/disk/by-id", origin,
+		      name);
+		return false;
+	}
+	if (strcmp(named, bdi))
+		return true;
 
 	while ((arg = strtok(NULL, BLANKS)) && *arg != '#')
 		given[find_setting(bdi, arg) - settings] = arg;
@@ -163,13 +190,18 @@ static void apply_line(char *line, const char *bdi)
 		write_setting(bdi, &settings[i], given[i]);
 		printf("%s%s\n", origin, given[i]);
 	}
+	return true;
 }
 
-/* Takes the arguments after 'apply'. Does not return on an error. */
-void apply(char **args)
+/*
+ * Takes the arguments after 'apply', and returns the exit status. Does not return on an error, but
+ * for a line that names no block device: those of other lines are set all the same.
+ */
+int apply(char **args)
 {
 	char bdi[BDI_LEN], *line = NULL;
 	size_t size = 0;
+	int status = 0;
 	FILE *file;
 
 	if (!args[0] || args[1])
@@ -182,10 +214,12 @@ void apply(char **args)
 
 	for (unsigned int nr = 1; getline(&line, &size, file) >= 0; nr++) {
 		snprintf(origin, sizeof(origin), CONFIG " line %u: ", nr);
-		apply_line(line, bdi);
+		if (!apply_line(line, bdi))
+			status = 1;
 	}
 	if (ferror(file))
 		errx(1, "cannot read " CONFIG " (%s): make it a text file", strerror(errno));
 	free(line);
 	fclose(file);
+	return status;
 }

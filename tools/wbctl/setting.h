@@ -3,6 +3,6 @@
 #define WBCTL_SETTING_H
 
 void set(char **args);
-void apply(char **args);
+int apply(char **args);
 
 #endif

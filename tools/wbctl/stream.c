@@ -82,10 +82,31 @@ static unsigned int call(int fd, const char *path, unsigned int flag, unsigned i
 	     strerror(errno));
 }
 
-static void do_file(const char *path)
+/*
+ * The owner of a directory can put something else in the file's place at any time. It is looked at
+ * once more before it is opened: to open a FIFO waits, and to open a device may do anything.
+ */
+static int open_seen(const char *path, const struct stat *seen, int flags)
+{
+	int fd, found = open(path, O_PATH | O_CLOEXEC | (recursive ? O_NOFOLLOW : 0));
+	char link[64];
+	struct stat st;
+
+	if (found < 0)
+		return -1;
+	if (fstat(found, &st) || !S_ISREG(st.st_mode) || st.st_dev != seen->st_dev)
+		errx(1, "'%s' has changed meanwhile: " GIVE_FILE " that stays", path);
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+	fd = open(link, flags | O_CLOEXEC);
+	close(found);
+	return fd;
+}
+
+static void do_file(const char *path, const struct stat *seen)
 {
 	bool set = op->flag == FS_WRITE_STREAM_OP_SET;
-	int fd = open(path, (set ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+	int fd = open_seen(path, seen, set ? O_WRONLY : O_RDONLY);
 
 	if (fd < 0)
 		errx(1, "cannot open '%s' (%s): give a file that you may %s", path,
@@ -100,7 +121,7 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 	if (type == FTW_NS || type == FTW_DNR)
 		errx(1, "cannot look into '%s': run wbctl as root", path);
 	if (S_ISREG(st->st_mode))
-		do_file(path);
+		do_file(path, st);
 	return 0;
 }
 
@@ -115,7 +136,7 @@ static void do_path(const char *path)
 	if (!recursive && !S_ISREG(st.st_mode))
 		errx(1, "'%s' is not a regular file: " GIVE_FILE, path);
 	if (!recursive)
-		do_file(path);
+		do_file(path, &st);
 }
 
 static const struct operation *find_operation(const char *name)

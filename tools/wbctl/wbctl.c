@@ -319,6 +319,8 @@ static void show_contexts(char **args)
 
 int main(int argc, char **argv)
 {
+	int status = 0;
+
 	if (argc < 2)
 		errx(1, "no command: expected contexts, set, apply or stream, see 'wbctl --help'");
 
@@ -329,12 +331,12 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "set"))
 		set(argv + 2);
 	else if (!strcmp(argv[1], "apply"))
-		apply(argv + 2);
+		status = apply(argv + 2);
 	else if (!strcmp(argv[1], "stream"))
 		stream(argv + 2);
 	else
 		errx(1, "unknown command '%s': expected contexts, set, apply or stream, see 'wbctl --help'",
 		     argv[1]);
 	flush_output();
-	return 0;
+	return status;
 }

@@ -10,6 +10,7 @@ import click
 
 from lab.cli.group import cli
 from lab.cli.options import (
+    a_number,
     listed_contexts,
     listed_names,
     listed_numbers,
@@ -91,7 +92,8 @@ def bench(
     "budget_min",
     default=15.0,
     show_default=True,
-    type=click.FloatRange(min=1),
+    type=click.FloatRange(min=1, max=7 * 24 * 60),
+    callback=a_number,
     metavar="MINUTES",
     help="How long to measure, once kernels are there",
 )
@@ -114,8 +116,10 @@ def run(
     """Compare stock and parallel on a fio job file of your own."""
     from lab.experiment.bench import Where, plan_job, run_job
 
+    # Refuses a bad job before a kernel's source is fetched.
+    plan = plan_job(job, **rest)
     if dry_run:
-        click.echo(plan_job(job, **rest))
+        click.echo(plan)
         return
     run_job(job, source=source_of(tree, series), where=Where(scheduler, fresh, profiled), **rest)
 

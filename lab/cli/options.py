@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -185,6 +186,13 @@ def profile_option(command: _F) -> _F:
         is_flag=True,
         help="Show who runs, spins and waits: tables and flame graphs in the result's folder raw/",
     )(command)
+
+
+def a_number(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse what is no number: every comparison of it is false, that of a range too."""
+    if math.isnan(value):
+        raise click.BadParameter("nan: expected a number")
+    return value
 
 
 def listed_names(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:

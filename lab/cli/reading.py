@@ -59,6 +59,10 @@ def make_report(*, paths: tuple[Path, ...], output: Path | None) -> None:
             f"{error.filename} is not there: a result is drawn again from its raw data, and a page goes "
             "into a folder that exists"
         ) from None
+    except OSError as error:
+        raise LabError(
+            f"{error.filename}: {error.strerror}: expected a folder that may be written to"
+        ) from None
 
 
 @cli.command("diff")
@@ -69,13 +73,13 @@ def show_diff(*, before: Path, after: Path) -> None:
 
     Each is a folder below results/, or what the archive of pwb field has brought back from a server.
     """
-    from lab.result import diff, field
+    from lab.result import diff, field, results
 
-    cells = [
-        [cell for folder in field.result_folders(path) for cell in cells_of(folder)]
-        for path in (before, after)
-    ]
+    folders = [field.result_folders(path) for path in (before, after)]
+    cells = [[cell for folder in listed for cell in cells_of(folder)] for listed in folders]
     click.echo(diff.markdown(*cells), nl=False)
+    for said in diff.notes(*(results.read(listed[0])[1] for listed in folders)):
+        click.echo(f"\n{said}")
 
 
 @cli.command()

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.experiment import cells, cluster, fiojob, schedule
+from lab.experiment import cells, cluster, fiojob, ownjob, schedule
 from lab.experiment import scenario as scenarios
 from lab.experiment.axes import Contexts
 from lab.experiment.cells import Kernels, Runner, tool
@@ -136,7 +138,9 @@ def run_job(
         cpus=cpus,
         memory_mib=memory_mib,
     )
-    return _build_and_measure(chosen, source, job.resolve().parent, where, budget_s=60 * budget_min)
+    return _build_and_measure(
+        chosen, source, job.resolve().parent, where, budget_s=60 * budget_min, notes=_notes(chosen)
+    )
 
 
 def plan_job(job: Path, *, budget_min: float, **settings: Any) -> str:
@@ -155,28 +159,64 @@ def plan_job(job: Path, *, budget_min: float, **settings: Any) -> str:
     boots = first_answer_first(schedule.boots(chosen))
     count = cluster.places(chosen.guest.mem_mib, len(boots)) if chosen.virtual else 1
     lines = [f"{boot.label}: about {duration(boot.estimate_s)}" for boot in boots]
-    whole = duration(sum(boot.estimate_s for boot in boots) / count)
+    whole_s = sum(boot.estimate_s for boot in boots) / count
     lines.append(
-        f"{chosen.title}: {len(boots)} boots, {count} at a time, about {whole}, after kernels that are not "
-        "built yet, a quarter of an hour on two cores"
+        f"{chosen.title}: {len(boots)} boots, {count} at a time, about {duration(whole_s)}, after kernels "
+        "that are not built yet, a quarter of an hour on two cores"
     )
-    lines.append(
-        f"then more rounds of what is still open, and the kernel's own number, other affinities and more "
-        f"workers with the best number of contexts, until {duration(60 * budget_min)} are over"
-    )
-    return "\n".join(lines)
+    budget = duration(60 * budget_min)
+    if whole_s > 60 * budget_min:
+        begun_s = itertools.accumulate((boot.estimate_s / count for boot in boots), initial=0.0)
+        few = sum(before_s < 60 * budget_min for before_s in [*begun_s][:-1])
+        lines.append(
+            f"of these only the first {few} or so begin within the {budget} of --budget, and what is left "
+            "out is said at the end: expected more time, or fewer --fs and --contexts"
+        )
+    else:
+        lines.append(
+            f"then more rounds of what is still open, and the kernel's own number, other affinities and more "
+            f"workers with the best number of contexts, until {budget} are over"
+        )
+    return "\n".join([*lines, *_notes(chosen)])
 
 
 def _of_job(job: Path, **settings: Any) -> Scenario:
     """Return the scenario of a user's job, which has to write through the page cache."""
+    tool("fio", "fio")
     chosen = scenarios.from_job(job, **settings)
+    for name in chosen.devices:
+        devices.load(name)
+    fiojob.check(chosen.name, chosen.job.text, job.resolve().parent)
+    ownjob.check(chosen.name, chosen.job.text, stopped_after_s=chosen.stopped_after_s)
     fiojob.check_buffered(chosen.name, chosen.job.text, job.resolve().parent)
     fiojob.check_room(chosen.name, chosen.job.text, job.resolve().parent, chosen.guest.device_mib)
     return chosen
 
 
+def _notes(chosen: Scenario) -> list[str]:
+    """Say what of a user's job is not run as it is, and what bound it does not have."""
+    said = []
+    if chosen.stopped_after_s is not None:
+        said.append(
+            f"the job is stopped {chosen.stopped_after_s:.1f} s of the guest after its first write to the "
+            "device, whatever its runtime; --machine uml runs it to its end"
+        )
+    if "bdis" not in chosen.bounds:
+        said.append(
+            f"no bound from separate BDIs: {chosen.guest.device_mib} MiB are less than "
+            f"{scenarios.LEAST_DEVICE_MIB} for each of {chosen.guest.cpus} CPUs; raise --memory for it"
+        )
+    return said
+
+
 def _build_and_measure(
-    chosen: Scenario, source: Source, job_folder: Path, where: Where, budget_s: float | None = None
+    chosen: Scenario,
+    source: Source,
+    job_folder: Path,
+    where: Where,
+    *,
+    budget_s: float | None = None,
+    notes: Sequence[str] = (),
 ) -> Path:
     if where.profiled and not chosen.virtual:
         raise LabError("a profile is of virtual time: expected the machine smp, add --machine smp")
@@ -194,13 +234,14 @@ def _build_and_measure(
                 count = cluster.places(chosen.guest.mem_mib, len(schedule.boots(chosen)))
                 crew = stack.enter_context(cluster.local(count, where.runner))
             around = surroundings() | ({"profile": "of each run"} if where.profiled else {})
-            return measured(crew=crew, store=Store(around), fresh=where.fresh)
+            return measured(crew=crew, store=Store(around), fresh=where.fresh, notes=notes)
         mib = chosen.guest.mem_mib
         report.terminal().print(f"filling {mib} MiB of memory for the guests", highlight=False)
         memory = stack.enter_context(guest_memory.filled(mib))
         is_awake = stack.enter_context(host_idle.awake())
-        notes = [] if is_awake else [CPUS_SLEEP]
-        return measured(crew=InTurn(functools.partial(guest.run, memory=memory)), notes=notes)
+        asleep = [] if is_awake else [CPUS_SLEEP]
+        crew = InTurn(functools.partial(guest.run, memory=memory))
+        return measured(crew=crew, notes=[*notes, *asleep])
 
 
 def check(chosen: Scenario, job_folder: Path) -> None:

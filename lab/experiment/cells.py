@@ -248,14 +248,13 @@ def _run(step: Step, boot: Boot, chosen: Scenario) -> dict[str, Any]:
         "CPUS": str(boot.cpus),
         "FILE_MIB": str(chosen.files.size_for(boot.cpus) if chosen.files else 0),
     }
-    # A job of a user's own knows nothing of windows.
-    is_own = chosen.files is None and chosen.virtual and window.window_s is not None
+    is_stopped = chosen.stopped_after_s is not None and window.window_s is not None
     return {
         "name": step.name,
         "job": "direct.fio" if step.dirty_limit_mib is None else "job.fio",
         "settings": step.setting.bdi_files,
         "dirty_limit_mib": step.dirty_limit_mib,
         "stop_mib": window.between_mib[1] if window.between_mib else None,
-        "stop_s": window.ramp_s + window.window_s if is_own and window.window_s else None,
+        "stop_s": window.ramp_s + window.window_s if is_stopped and window.window_s else None,
         "env": env,
     }

@@ -112,6 +112,7 @@ def figures(
     ramp_s: float,
     window_s: float | None,
     between_mib: tuple[int, int] | None = None,
+    from_device: bool = False,
     parts: int = 1,
 ) -> Figures:
     """Work out the figures of one run.
@@ -122,6 +123,7 @@ def figures(
         fio: what fio wrote about it (``--output-format=json+``).
         ramp_s: seconds after the start of fio that are left out.
         window_s: seconds that count from then on; None: until fio ended.
+        from_device: the ramp counts from when the device is first written to, not from the first dirty page.
         between_mib: what counts instead: from when so much has reached the device until so much has, in MiB.
         parts: pieces of equal length of a steady window, to tell how much the rate varies within it.
 
@@ -131,7 +133,7 @@ def figures(
     if between_mib:
         window, steady = between_amounts(run, *between_mib), True
     else:
-        window, steady = steady_window(run, ramp_s, window_s)
+        window, steady = steady_window(run, ramp_s, window_s, from_device=from_device)
     first, last = window[0], window[-1]
     written = written_bytes(window)
     if written <= 0:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from lab.experiment import fiojob, ownjob
 from lab.experiment.axes import (
     AXES,
     Affinity,
@@ -30,6 +32,8 @@ from lab.util.paths import REPO
 
 SCENARIOS = REPO / "scenarios"
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
+#: What mkfs.xfs makes a filesystem of, at least.
+LEAST_DEVICE_MIB = 300
 
 Machine = Literal["uml", "smp"]
 Bound = Literal["bdis", "direct"]
@@ -225,6 +229,12 @@ class Scenario(Strict):
         """Say whether the guests live in virtual time, where neither the host's speed nor its load counts."""
         return self.guest.machine == "smp"
 
+    @property
+    def stopped_after_s(self) -> float | None:
+        """Seconds after its first write that a job is stopped which knows nothing of windows; None: never."""
+        longest = max((limit.ramp_s + (limit.window_s or 0) for limit in self.limits), default=0.0)
+        return longest if self.files is None and self.virtual and longest else None
+
     def on(self, machine: Machine | None, cpus: int | None) -> Scenario:
         """Return the same scenario on another machine, or with other CPUs; None: as it says itself."""
         asked = {"machine": machine, "cpus": cpus}
@@ -333,8 +343,10 @@ def from_job(
 
     On ``uml`` how long the job runs is its own affair: figures start 4 s after fio does (steady from there)
     and go on until it ends. On ``smp``, where a second of 8 busy CPUs takes half a minute of the host, they
-    start after 0.3 s and the job is stopped 0.4 s later. A job that ends before that is measured as a whole,
-    final sync included.
+    start 0.3 s after the device is first written to, and the job is stopped 0.4 s later. A job that ends
+    before that is measured as a whole, final sync included.
+
+    Separate BDIs are no bound where a share of the device is too small for a filesystem.
 
     Raises:
         LabError: a value that no scenario may have, named, or a job file that cannot be read.
@@ -343,9 +355,11 @@ def from_job(
         if one not in FILESYSTEMS:
             raise unknown_name("filesystem", one, FILESYSTEMS)
     try:
-        text = job.read_text(encoding="utf-8")
+        text = fiojob.inlined(job.name, job.read_text(encoding="utf-8"), job.resolve().parent)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"job file {job}: cannot be read as text: {error}") from error
+    device_mib = memory_mib * 5 // 8
+    has_shares = device_mib // max(cpus, 1) >= LEAST_DEVICE_MIB
     try:
         return Scenario.model_validate(
             {
@@ -354,16 +368,16 @@ def from_job(
                 "devices": [device],
                 "filesystems": fs,
                 "contexts": contexts,
-                "bounds": ["bdis", "direct"],
+                "bounds": ["bdis", "direct"] if has_shares else ["direct"],
                 "repetitions": 1,
                 **_times_of_a_users_job(machine, dirty_limits_mib),
                 "guest": {
                     "machine": machine,
                     "cpus": cpus,
                     "mem_mib": memory_mib,
-                    "device_mib": memory_mib * 5 // 8,
+                    "device_mib": device_mib,
                 },
-                "job": {"text": text},
+                "job": {"text": ownjob.expanded(job.name, text, os.environ)},
                 "timeout_s": 3600,
             }
         )

@@ -171,10 +171,10 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
     with out.status("") as status:
         status.update(escape(f"{duration(session.remaining_s)} left"))
         for task in session.crew.run(missing, *session.go_on):
-            if store is not None:
-                store.keep(task)
             boot = by_folder[task.folder]
             new = _take(session, boot, task)
+            if store is not None:
+                store.keep(task)
             place = f"[{len(session.measured)}/{len(session.boots)}] {task.label}"
             line = f"{place}: {_rates(new) or 'no'} MiB/s, {duration(session.remaining_s)} left"
             out.print(line, markup=False, highlight=False)
@@ -258,7 +258,14 @@ def _take(session: _Session, boot: Boot, task: Task) -> list[Measured]:
             session.dirty_settings[f"limit-{steps[run.name].dirty_limit_mib}"] = run.dirty_settings
         found.append(
             _measured(
-                boot, steps[run.name], raw, run, parts=session.chosen.parts, clock=clock, folder=task.folder
+                boot,
+                steps[run.name],
+                raw,
+                run,
+                parts=session.chosen.parts,
+                is_stopped=session.chosen.stopped_after_s is not None,
+                clock=clock,
+                folder=task.folder,
             )
         )
     session.measured[boot] = found
@@ -266,7 +273,15 @@ def _take(session: _Session, boot: Boot, task: Task) -> list[Measured]:
 
 
 def _measured(
-    boot: Boot, step: Step, raw: Raw, run: RawRun, *, parts: int, clock: Clock | None, folder: Path
+    boot: Boot,
+    step: Step,
+    raw: Raw,
+    run: RawRun,
+    *,
+    parts: int,
+    is_stopped: bool,
+    clock: Clock | None,
+    folder: Path,
 ) -> Measured:
     """Work out the figures of one run, and make fio's file small."""
     fio_path = folder / run.fio_json
@@ -281,6 +296,7 @@ def _measured(
             ramp_s=window.ramp_s,
             window_s=window.window_s,
             between_mib=window.between_mib,
+            from_device=is_stopped and window.window_s is not None,
             parts=parts,
         )
     except LabError as error:

@@ -7,6 +7,8 @@ import contextlib
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +20,9 @@ from lab.util.paths import REPO, cache_dir
 from lab.util.process import output
 
 GUEST = REPO / "guest"
+MACHINE = REPO / "lab" / "machine"
+# Debian's packages of what makes filesystems.
+_MKFS = {"mkfs.xfs": "xfsprogs", "mkfs.ext4": "e2fsprogs", "mkfs.f2fs": "f2fs-tools"}
 # What is no part of a result: where it goes, what it is called, where its kernel lies, how long it may take.
 _LEFT_OUT = ("folder", "label", "kernel", "timeout_s")
 
@@ -34,8 +39,22 @@ def surroundings() -> dict[str, str]:
         "mips": str(clock.mips),
         "lanes": str(LANES),
         "fio": output([tool("fio", "fio"), "--version"]),
-        "guest": _digest(b"".join(path.read_bytes() for path in sorted(GUEST.glob("*.py")))),
+        # The guest has the host's programs.
+        "python": sys.version,
+        "mkfs": " ".join(_version(tool(name, package)) for name, package in _MKFS.items()),
+        "guest": _digest_of(GUEST),
+        "machine": _digest_of(MACHINE),
     }
+
+
+def _version(program: str) -> str:
+    """Return what a mkfs says of its version, on either stream."""
+    done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def _digest_of(folder: Path) -> str:
+    return _digest(b"".join(path.read_bytes() for path in sorted(folder.glob("*.py"))))
 
 
 def identity(task: Task, around: dict[str, str]) -> str:

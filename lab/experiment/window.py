@@ -7,13 +7,13 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from guest.sampler import IDLE_SECTORS
 from lab.experiment.raw import RawRun, Sample
 from lab.util.errors import LabError
 
 SECTOR_BYTES = 512
 MIB = 1 << 20
-# Less than this is not yet a job at work: a filesystem writes and dirties a little of its own accord.
-IDLE_SECTORS = 2048
+# Less than this is not yet a job at work: a filesystem dirties a little of its own accord.
 IDLE_PAGES = 256
 # A window shorter than this says nothing about a steady state, unless a shorter one was asked for.
 MIN_WINDOW_S = 1.0
@@ -21,13 +21,16 @@ MIN_WINDOW_S = 1.0
 MIN_SHARE = 0.9
 
 
-def steady_window(run: RawRun, ramp_s: float, window_s: float | None) -> tuple[list[Sample], bool]:
+def steady_window(
+    run: RawRun, ramp_s: float, window_s: float | None, *, from_device: bool = False
+) -> tuple[list[Sample], bool]:
     """Return the samples that count, and whether they are a steady window; a short job counts as a whole.
 
     The ramp counts from the first sample that shows the jobs at work, not from the start of fio, which takes
-    its time.
+    its time; with ``from_device`` from the first that shows them at work on the device, as the guest counts
+    which stops a job.
     """
-    begin = jobs_began_s(run) + ramp_s
+    begin = jobs_began_s(run, from_device=from_device) + ramp_s
     end = run.fio_s if window_s is None else min(run.fio_s, begin + window_s)
     # Half a sampling interval of tolerance: the sample next to the wanted moment may be just before it.
     step = _sampling_step(run.samples)
@@ -83,12 +86,16 @@ def _at_amount(run: RawRun, mib: int) -> tuple[Sample, int]:
     )
 
 
-def jobs_began_s(run: RawRun) -> float:
-    """Return the time of the last sample before anything was dirtied or written, in seconds."""
+def jobs_began_s(run: RawRun, *, from_device: bool = False) -> float:
+    """Return the time of the last sample before anything was dirtied or written, in seconds.
+
+    With ``from_device`` what was dirtied does not count.
+    """
     first = run.samples[0]
     idle = [first.t]
     for sample in run.samples[1:]:
-        if sum(sample.sectors) - sum(first.sectors) > IDLE_SECTORS or sample.dirty - first.dirty > IDLE_PAGES:
+        has_dirtied = sample.dirty - first.dirty > IDLE_PAGES and not from_device
+        if has_dirtied or sum(sample.sectors) - sum(first.sectors) > IDLE_SECTORS:
             break
         idle.append(sample.t)
     return idle[-1]

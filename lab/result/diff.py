@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lab.result.report import in_order
 from lab.result.results import Cell, Key
@@ -17,6 +18,7 @@ def markdown(before: Sequence[Cell], after: Sequence[Cell]) -> str:
     """Return the table of the settings that both results have, and what only one of them has.
 
     A setting differs where the rates of all parts (or rounds) of one result lie above all of the other's.
+    With one rate of each that cannot be told.
     """
     others = {_key(cell): cell for cell in after}
     own = {_key(cell) for cell in before}
@@ -39,9 +41,30 @@ def _key(cell: Cell) -> Key:
 
 def _row(a: Cell, b: Cell) -> tuple[str, ...]:
     apart = "differs" if a.mib_s.max < b.mib_s.min or b.mib_s.max < a.mib_s.min else ""
+    if apart and (_has_one_rate(a) or _has_one_rate(b)):
+        apart = "one rate: cannot tell"
     ratio = f"{b.mib_s.median / a.mib_s.median:.2f}" if a.mib_s.median else "-"
     limit = f"{a.dirty_limit_mib} MiB" if a.dirty_limit_mib else "-"
     return a.device, str(a.cpus), a.fs, limit, a.label, _rate(a), _rate(b), ratio, apart
+
+
+def _has_one_rate(cell: Cell) -> bool:
+    return cell.mib_s.min == cell.mib_s.max
+
+
+def notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return what else two results differ in, by what they were measured with, a sentence each."""
+    found = []
+    for name in ("job", "limits", "guest", "files", "mkfs", "parts"):
+        if _of(before, name) != _of(after, name):
+            found.append(f"A and B differ in {name} of their scenarios: see meta.json of each")
+    if before.get("fio") != after.get("fio"):
+        found.append(f"fio is {before.get('fio')} in A and {after.get('fio')} in B")
+    return found
+
+
+def _of(meta: Mapping[str, Any], name: str) -> object:
+    return meta.get("scenario", {}).get(name)
 
 
 def _rate(cell: Cell) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The ratio of two rates with its confidence interval."""
+"""The ratio of rates with its confidence interval: of two samples, or of pairs."""
 
 from __future__ import annotations
 
@@ -51,4 +51,24 @@ def ratio_interval(
         # Welch and Satterthwaite's degrees of freedom.
         freedom = sum(errors) ** 2 / sum(e**2 / (len(of) - 1) for e, of in zip(errors, logs, strict=True))
         half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(sum(errors))
+    return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+def paired_interval(pairs: Sequence[tuple[float, float]], confidence: float = CONFIDENCE) -> Interval | None:
+    """Compare rates that were measured together, pair by pair.
+
+    Student's t on the logarithms of the ratios: what both rates of a pair have in common is not in it.
+
+    Args:
+        pairs: a rate of ours and that of what it is compared with.
+        confidence: how often such an interval covers the truth.
+
+    Returns:
+        The geometric mean of the ratios and its interval; None with less than two pairs, or a rate of 0.
+    """
+    if len(pairs) < 2 or min(map(min, pairs)) <= 0:
+        return None
+    logs = [math.log(ours / base) for ours, base in pairs]
+    middle = statistics.fmean(logs)
+    half = float(stats.t.ppf((1 + confidence) / 2, len(logs) - 1)) * statistics.stdev(logs) / len(logs) ** 0.5
     return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))

@@ -77,7 +77,7 @@ def _part(folder: Path) -> dict[str, Any]:
         ],
         "flames": [flames for one in judged.values() if (flames := _flames(folder, one))],
         "tables": [_table(rig, shown, judged) for rig, shown in report.rigs(cells).items()],
-        "notes": [*report.clock_said(cells), *meta.get("notes", [])],
+        "notes": [*report.clock_said(cells), *report.marks_said(cells), *meta.get("notes", [])],
         "facts": _facts(meta),
         "job": scenario.get("job", {}).get("text", "not recorded").strip(),
     }
@@ -110,6 +110,8 @@ def _flames(folder: Path, one: Verdict) -> dict[str, Any] | None:
 
 def _profiles(folder: Path, cell: Cell) -> list[Path]:
     """Return the flame graphs of the first run of a cell, of what ran and of what slept."""
+    if not cell.raw:
+        return []
     raw = folder / cell.raw[0]
     run = raw.with_name(raw.name.removesuffix(".fio.json"))
     return [path for name in (profile.SVG, profile.SLEEP_SVG) if (path := run / name).exists()]

@@ -32,14 +32,18 @@ DPI = 120
 
 
 def draw(folder: Path, cells: list[Cell]) -> list[Path]:
-    """Write the plots of every device of a result into its folder and return their paths."""
+    """Write the plots of every device of a result into its folder and return their paths.
+
+    What needs raw data is left out where the result has left that behind.
+    """
     made: list[Path] = []
     for rig, shown in rigs(cells).items():
         made += [
             save(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
-            save(folder / f"dirty-{rig.name}.png", dirty(rig.label, shown, folder)),
             save(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
         ]
+        if all(cell.raw for cell in shown):
+            made.append(save(folder / f"dirty-{rig.name}.png", dirty(rig.label, shown, folder)))
     for device in dict.fromkeys(cell.device for cell in cells):
         shown = [cell for cell in in_order(cells) if cell.device == device]
         if len({cell.cpus for cell in shown}) > 1:

@@ -214,15 +214,14 @@ def clock_said(cells: list[Cell]) -> list[str]:
 
 def remarks(cells: list[Cell], notes: list[str]) -> list[str]:
     """Return what goes below the table: verdicts, what the marks mean, and the notes of the run."""
+    return [*said_of(cells), *auto_said(cells), *clock_said(cells), *marks_said(cells), *notes]
+
+
+def marks_said(cells: list[Cell]) -> list[str]:
+    """Say what the marks in the table mean, those that there are."""
     seen = {_mark(cell) for cell in cells}
     marks = {WHOLE_RUN_MARK: WHOLE_RUN_NOTE, GROWING_MARK: GROWING_NOTE}
-    return [
-        *said_of(cells),
-        *auto_said(cells),
-        *clock_said(cells),
-        *(said for mark, said in marks.items() if mark in seen),
-        *notes,
-    ]
+    return [said for mark, said in marks.items() if mark in seen]
 
 
 def markdown(cells: list[Cell], notes: list[str]) -> str:

@@ -54,9 +54,10 @@ class Cell(Key, FiguresOf[Spread], frozen=True):
     """One row of the result: one setting, all its repetitions.
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
-    stock itself. ``rates`` are those in the parts of the window, for each round. Ratios are of medians in the
-    same result; their spreads are of the ratios round by round. A figure that could not be had is None;
-    ``bottleneck`` is that of the first run, where runs were profiled. docs/results.md explains each.
+    stock itself. ``rates`` are those in the parts of the window, for each round of the result; empty for a
+    round without this setting. Ratios are of medians in the same result; their spreads are of the ratios
+    round by round. A figure that could not be had is None; ``bottleneck`` is that of the first run, where
+    runs were profiled. docs/results.md explains each.
     """
 
     scenario: str
@@ -149,7 +150,9 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[R
             "runs": len(runs),
             "steady": all(run.figures.steady for run in runs),
             "mib_s": rate,
-            "rates": tuple(tuple(significant(part) for part in one.parts) for one in rates[key] if one),
+            "rates": tuple(
+                tuple(significant(part) for part in one.parts) if one else () for one in rates[key]
+            ),
             "ratio_to_stock": to_stock[0],
             "ratio_to_stock_spread": to_stock[1],
             "ratio_to_bdis": to_bdis[0],

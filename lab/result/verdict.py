@@ -4,6 +4,9 @@
 The best of many settings is lucky in the rates that chose it. So where there are several rounds, the first
 one chooses and the others judge. In a single one the parts of the window do both, and the interval is as wide
 as all settings together need: for m of them one of 1 - 0.05 / m (Bonferroni).
+
+Two boots of one kernel can differ by more than the parts of a window do. So from :data:`PAIRS` rounds on a
+round counts once, as the ratio of its rates.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ from typing import Literal, NamedTuple
 
 from lab.experiment.axes import axes_of
 from lab.experiment.measure import FIGURES, Spread
-from lab.result.interval import CONFIDENCE, Interval, ratio_interval
+from lab.result.interval import CONFIDENCE, Interval, paired_interval, ratio_interval
 from lab.result.results import Cell
 
 #: How far apart two measurements of one kernel are taken to lie where the result has no null.
 ASSUMED_NULL = 0.05
-#: What lies within this of stock, its interval included, is as good as stock.
+#: What lies within this of stock, its interval included, is as good as stock; so are two settings.
 AS_STOCK = 0.03
+#: From so many rounds that judge on, their ratios make the interval.
+PAIRS = 3
 #: Figures that a verdict is held against, and what to call them.
 COSTS = {name: one.name for name, one in FIGURES.items() if one.is_cost}
 #: From so many busy CPUs on nothing is left for more flushers.
@@ -56,7 +61,8 @@ class Verdict:
         cell: the setting: of those that are as good as the best, the kernel's own choice, or else the one
             with the fewest contexts and the least to set beside.
         stock: what it is compared with; None where the result has none.
-        interval: its throughput as a multiple of stock's; None where there are too few rates, or one is 0.
+        interval: its throughput as a multiple of stock's; None where there are too few rates, or one is 0, or
+            one of the two has no steady window.
         null: by how much one context, which runs stock's code, was off from stock, as a ratio.
         is_null_measured: False where the result has no such cell, and :data:`ASSUMED_NULL` stands in.
         why: where nothing is gained: what says so beside the throughput; empty if nothing does.
@@ -74,12 +80,14 @@ class Verdict:
         """Say whether it gains, loses, or is as good as stock; ``open`` where that cannot be told."""
         if self.interval is None:
             return "open"
-        if self.interval.low > 1 + self.null:
+        margin = max(self.null, AS_STOCK)
+        if self.interval.low > 1 + margin:
             return "gain"
-        if self.interval.high < 1 - self.null:
+        if self.interval.high < 1 - margin:
             return "loss"
-        most = max(self.null, AS_STOCK)
-        return "same" if self.interval.low > 1 - most and self.interval.high < 1 + most else "open"
+        # Where stock's own code is off by more, what lies within that can still be a gain or a loss.
+        is_near = self.interval.low > 1 - margin and self.interval.high < 1 + margin
+        return "same" if is_near and margin <= ASSUMED_NULL else "open"
 
     @property
     def text(self) -> str:
@@ -100,10 +108,15 @@ class Verdict:
             said += f", null ±{self.null:.1%}" + ("" if self.is_null_measured else " assumed")
         if self.cell.ratio_to_bdis is not None:
             said += f", {self.cell.ratio_to_bdis:.2f} of separate BDIs"
-        return said + (f"; {self.why}" if self.why and self.kind != "gain" else "")
+        return said + (f"; {self.why}" if self.why and self.kind in ("same", "loss") else "")
 
     @property
     def _no_interval(self) -> str:
+        if not _is_comparable(self.cell, self.stock):
+            return (
+                "no interval, for only one of the two ran all through the window: give the job more to do "
+                "(time_based, or a larger size)"
+            )
         has_few = min(len(_to_judge(cell)) for cell in (self.cell, self.stock) if cell) < 2
         return "too few rates for an interval" if has_few else "no interval, for a rate is 0"
 
@@ -138,19 +151,16 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
         return None
     stock = next((cell for cell in cells if cell.variant == "stock"), None)
     one = next((cell for cell in cells if is_null(cell)), None)
-    choosing = _null(one, stock, by=_to_choose)
     best = max(_rate(cell) for cell in ours)
-    as_good = [cell for cell in ours if _rate(cell) >= best * (1 - (choosing or 0))]
+    as_good = [cell for cell in ours if _rate(cell) >= best * (1 - AS_STOCK)]
     chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -_rate(cell)))
     null = _null(one, stock, by=_to_judge)
     if null is None:
-        null = choosing
+        null = _null(one, stock, by=_to_choose)
     return Verdict(
         cell=chosen,
         stock=stock,
-        interval=ratio_interval(_to_judge(chosen), _to_judge(stock), _confidence(chosen, len(ours)))
-        if stock
-        else None,
+        interval=_interval(chosen, stock, len(ours)) if stock else None,
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
         why=_why(stock, cells) if stock else "",
@@ -175,24 +185,42 @@ def is_null(cell: Cell) -> bool:
     )
 
 
+def _is_comparable(cell: Cell, stock: Cell | None) -> bool:
+    """Say whether both have a steady window, or neither: a whole run has fio's start and final sync in it."""
+    return stock is None or cell.steady == stock.steady
+
+
+def _rounds(cell: Cell) -> dict[int, tuple[float, ...]]:
+    """Return the rates in the parts of the window by the number of the round."""
+    return {number: of for number, of in enumerate(cell.rates) if of}
+
+
 def _to_choose(cell: Cell) -> list[float]:
-    return [*cell.rates[0]] if cell.rates else []
+    return [*next(iter(_rounds(cell).values()), ())]
 
 
 def _to_judge(cell: Cell) -> list[float]:
-    return [rate for of in cell.rates[1:] for rate in of] if len(cell.rates) > 1 else _to_choose(cell)
+    rounds = [*_rounds(cell).values()]
+    return [rate for of in rounds[1:] for rate in of] if len(rounds) > 1 else _to_choose(cell)
 
 
-def _confidence(cell: Cell, candidates: int) -> float:
-    """Return the confidence of an interval for the best of so many settings."""
-    return CONFIDENCE if len(cell.rates) > 1 else 1 - (1 - CONFIDENCE) / candidates
+def _interval(cell: Cell, stock: Cell, candidates: int) -> Interval | None:
+    """Return the interval of the best of so many settings."""
+    if not _is_comparable(cell, stock):
+        return None
+    ours, base = _rounds(cell), _rounds(stock)
+    pairs = [(_mean(ours[n]) or 0, _mean(base[n]) or 0) for n in [*ours][1:] if n in base]
+    if len(pairs) >= PAIRS:
+        return paired_interval(pairs)
+    confidence = CONFIDENCE if len(ours) > 1 else 1 - (1 - CONFIDENCE) / candidates
+    return ratio_interval(_to_judge(cell), _to_judge(stock), confidence)
 
 
 def _rate(cell: Cell) -> float:
     return _mean(_to_choose(cell)) or cell.mib_s.median
 
 
-def _mean(rates: list[float]) -> float | None:
+def _mean(rates: Sequence[float]) -> float | None:
     """Return the geometric mean; None without rates, or with one of 0, which has no logarithm."""
     return statistics.geometric_mean(rates) if rates and min(rates) > 0 else None
 
@@ -212,6 +240,7 @@ def _why(stock: Cell, cells: Sequence[Cell]) -> str:
         return (
             f"a device and a flusher for each CPU come to {bound.ratio_to_stock:.2f}x, so no flusher is short"
         )
-    if stock.ratio_to_direct and stock.ratio_to_direct >= 1 / NEAR:
+    # A cache that merges or reorders writes makes far more of them; direct I/O is no bound for it.
+    if stock.ratio_to_direct and 1 / NEAR <= stock.ratio_to_direct <= NEAR:
         return f"stock comes to {stock.ratio_to_direct:.2f} of direct I/O"
     return ""

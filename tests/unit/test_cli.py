@@ -32,6 +32,7 @@ from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
 
 SOURCE = source.Source(Path("/tree"), "7.3.4", "7.3", "ab")
+JOB = "[writer]\nrw=randwrite\nsize=64m\nnumjobs=2\n"
 GUEST_DEFAULTS = {
     "machine": "uml",
     "fs": "xfs",
@@ -391,8 +392,12 @@ def test_bench_elsewhere(calls: Calls) -> None:
     assert calls[-1] == ("bench", "t2", {"full": False, "source": SOURCE, **expected})
 
 
-@pytest.mark.parametrize("command", [["bench"], ["run", "--job", str(REPO / "pyproject.toml")]])
-def test_profile_of_each_run(calls: Calls, command: list[str]) -> None:
+@pytest.mark.parametrize("command", [["bench"], ["run", "--job", "mine.fio"]])
+def test_profile_of_each_run(
+    calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.fio").write_text(JOB)
     assert run(*command, "--profile") == 0
     assert calls[-1][-1]["where"] == bench.Where(profiled=True)
 
@@ -407,7 +412,7 @@ def test_unknown_scenario_is_refused_before_the_fetch(
 
 def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
     job = tmp_path / "mine.fio"
-    job.touch()
+    job.write_text(JOB)
     options = ["--fs", "xfs, ext4", "--device", "100us", "--contexts", "auto,8", "--dirty-limits-mib", "64"]
     assert run("run", "--job", str(job), *options, "--memory", "4096", "--budget", "5") == 0
     expected = {
@@ -429,15 +434,36 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tmp_path / "mine.fio"
-    job.write_text("[writer]\nrw=randwrite\nsize=64m\nnumjobs=2\n")
+    job.write_text(JOB)
     assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0
-    *boots, whole, then = capsys.readouterr().out.splitlines()
+    *boots, whole, then, stopped = capsys.readouterr().out.splitlines()
     # What answers first comes first.
     settings = ("stock", "8 contexts", "1 context", "2 contexts", "4 contexts", "separate BDIs")
     assert [line.split(":")[0] for line in boots] == [f"8 CPUs brd xfs {one}" for one in settings]
     assert whole.startswith("fio job file mine.fio: 6 boots, ")
     assert then.endswith("until 15 min 0 s are over")
+    assert stopped.startswith("the job is stopped 0.7 s of the guest after its first write")
     assert calls == []
+
+
+def test_dry_run_says_what_does_not_fit_the_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text(JOB)
+    assert run("run", "--job", str(job), "--budget", "1", "--cpus", "32", "--dry-run") == 0
+    said = capsys.readouterr().out
+    assert "begin within the 1 min 0 s of --budget" in said
+    assert "then more rounds" not in said
+    assert "no bound from separate BDIs: 5120 MiB are less than 300 for each of 32 CPUs" in said
+    assert "separate BDIs: about" not in said
+
+
+def test_budget_is_a_number(tmp_path: Path) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text(JOB)
+    for budget in ("nan", "inf", "0"):
+        assert run("run", "--job", str(job), "--budget", budget, "--dry-run") == 2
 
 
 @pytest.mark.parametrize(
@@ -468,6 +494,9 @@ def test_job_that_cannot_gain_is_refused_at_once(
         ("[global]\nname=x\nfilename=f\nnumjobs=4\n[a]\nrw=write\nsize=100m\n[b]\nrw=read\nsize=1G\n", 1024),
         ("[global]\nsize=100m\n[a]\nrw=write\nnumjobs=3\n[b]\nrw=write\nfilesize=512KiB\n", 300.5),
         ("[a]\nrw=write\nsize=5%\n", 0),
+        ("[a b]\nrw=write\nsize=7m\nnrfiles=2\n[c] ; a note\nrw=write\nsize=1m\n", 8),
+        ("[a]\nrw=write\nsize=9m\nfilesize=3m\nnrfiles=4\nnumjobs=2\n", 24),
+        ("[a]\nrw=write\nfilesize=3m\nfilename=p:q\nnumjobs=2\n[b]\nrw=write\nsize=3m\nfilename=r:s\n", 9),
     ],
 )
 def test_sizes_of_a_jobs_files(tmp_path: Path, text: str, mib: float) -> None:

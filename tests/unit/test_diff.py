@@ -29,6 +29,21 @@ def test_what_differs_by_more_than_its_spread_is_marked() -> None:
     ]
 
 
+def test_one_rate_of_each_cannot_tell() -> None:
+    text = diff.markdown(cells([100], [200]), cells([100], [200.1]))
+    assert text.splitlines()[3].endswith("| 1.00 | one rate: cannot tell |")
+
+
+def test_other_jobs_are_told() -> None:
+    meta = {"fio": "fio-3.33", "scenario": {"job": {"text": "[a]"}, "guest": {"cpus": 8}}}
+    assert diff.notes(meta, meta) == []
+    other = {"fio": "fio-3.36", "scenario": {"job": {"text": "[b]"}, "guest": {"cpus": 8}}}
+    assert diff.notes(meta, other) == [
+        "A and B differ in job of their scenarios: see meta.json of each",
+        "fio is fio-3.33 in A and fio-3.36 in B",
+    ]
+
+
 def test_what_only_one_has_is_named() -> None:
     lines = diff.markdown(cells([100], [200]), cells([100], [200], fs="ext4")).splitlines()
     assert lines[0] == "no setting is in both results"

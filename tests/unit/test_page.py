@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import cli
-from lab.result import page, results
+from lab.result import page, report, results
 from tests import samples
 
 VOID = {"meta", "img", "br"}
@@ -106,6 +106,20 @@ def test_several_results_on_one_page(
     assert outline(output.read_text()).text.count("How it was measured") == 2
     assert not (result / "index.html").exists()
     assert capsys.readouterr().out == f"{output}\n"
+
+
+def test_a_result_without_its_raw_data_is_drawn_again(result: Path) -> None:
+    cells, meta = results.read(result)
+    results.write(result, results.without_raw(cells), meta)
+    assert cli._run(["report", str(result)]) == 0
+    assert not list(result.glob("dirty-*.png"))
+    assert list(result.glob("latency-*.png"))
+
+
+def test_marks_of_the_tables_are_explained(result: Path) -> None:
+    cells, meta = results.read(result)
+    results.write(result, [cells[0].model_copy(update={"steady": False}), *cells[1:]], meta)
+    assert report.WHOLE_RUN_NOTE in outline(page.write(result).read_text()).text
 
 
 def test_what_is_missing_is_named(result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,8 +64,57 @@ def test_a_single_round_has_an_interval_as_wide_as_all_settings_need() -> None:
 
 
 def test_a_null_that_is_off_is_held_against_it() -> None:
-    assert judged(c1=[120] * 3, c4=[115] * 3, stock=[100] * 3).kind == "same"
+    assert judged(c1=[120] * 3, c4=[115] * 3, stock=[100] * 3).kind == "open"
+    assert judged(c1=[104] * 3, c4=[103] * 3, stock=[100] * 3).kind == "same"
     assert judged(c1=[100] * 3, c4=[115] * 3, stock=[100] * 3).kind == "gain"
+
+
+def test_null_does_not_choose() -> None:
+    """A null that is far off by chance makes no setting as good as a better one."""
+    assert judged(c1=[80.0] * 3, c4=[204.0] * 3, c8=[247.0] * 3, stock=[100.0] * 3).cell.contexts == 8
+
+
+def test_rounds_are_compared_one_by_one() -> None:
+    """What all settings of a round have in common says nothing about the ratio."""
+    stock = [50.0, 100, 200, 80, 160]
+    found = judged(c1=stock, c4=[rate * 1.2 for rate in stock], stock=stock)
+    assert found.interval == pytest.approx((1.2, 1.2, 1.2))
+
+
+def test_a_round_without_the_setting_is_left_out() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100.0, 50, 100, 200, 100]),
+        *samples.measured("parallel", 4, 128, [200.0] * 5)[:1],
+        *samples.measured("parallel", 4, 128, [200.0, 0.1, 200, 400, 200])[2:],
+    ]
+    found = verdict.verdict(results.cells("s", runs))
+    assert found
+    assert found.interval == pytest.approx((2, 2, 2))
+
+
+def test_a_whole_run_is_not_compared_with_a_window() -> None:
+    rates = [100.0] * ROUNDS
+    short = [
+        cell.model_copy(update={"steady": cell.contexts != 4})
+        for cell in cells(c1=rates, c4=[120.0] * ROUNDS, stock=rates)
+    ]
+    found = verdict.verdict(short)
+    assert found
+    assert found.kind == "open"
+    assert "only one of the two ran all through the window" in found.text
+
+
+def test_direct_io_is_no_bound_where_the_cache_does_better() -> None:
+    same = [100.0] * ROUNDS
+
+    def why(ratio: float) -> str:
+        near = [cell.model_copy(update={"ratio_to_direct": ratio}) for cell in cells(c4=same, stock=same)]
+        found = verdict.verdict(near)
+        assert found
+        return found.why
+
+    assert why(1.0) == "stock comes to 1.00 of direct I/O"
+    assert why(16.0) == ""
 
 
 def test_a_loss_is_said() -> None:
@@ -150,21 +199,25 @@ def test_each_group_has_its_own_verdict() -> None:
     assert [one.text for one in found.values()][1] == "best at 4 contexts"
 
 
-@pytest.mark.parametrize("spread", [0.01, 0.05, 0.15])
+# How far parts of a window, and boots, lie apart. Ours share a boot in each round, as in virtual time.
+@pytest.mark.parametrize(("part", "boot"), [(0.01, 0), (0.05, 0), (0.15, 0), (0.01, 0.02), (0.01, 0.05)])
 @pytest.mark.parametrize("rounds", [1, ROUNDS])
-def test_stock_against_stock_gains_nothing(spread: float, rounds: int) -> None:
+def test_stock_against_stock_gains_nothing(part: float, boot: float, rounds: int) -> None:
     chance = random.Random(7)
 
-    def cell(variant: str, contexts: int) -> Cell:
-        rates = [[chance.lognormvariate(4.6, spread) for _ in range(6 // rounds)] for _ in range(rounds)]
-        [made] = results.cells("s", samples.measured("stock", 1, 128, [100.0]))
-        return made.model_copy(
-            update={"variant": variant, "contexts": contexts, "rates": tuple(map(tuple, rates))}
+    def cell(variant: str, contexts: int, boots: list[float]) -> Cell:
+        rates = tuple(
+            tuple(chance.lognormvariate(middle, part) for _ in range(6 // rounds)) for middle in boots
         )
+        [made] = results.cells("s", samples.measured("stock", 1, 128, [100.0]))
+        return made.model_copy(update={"variant": variant, "contexts": contexts, "rates": rates})
 
     found = []
     for _ in range(400):
-        one = verdict.verdict([cell("stock", 1), *(cell("parallel", number) for number in (1, 2, 4, 8))])
+        stock, ours = ([chance.gauss(4.6, boot) for _ in range(rounds)] for _ in range(2))
+        one = verdict.verdict(
+            [cell("stock", 1, stock), *(cell("parallel", number, ours) for number in (1, 2, 4, 8))]
+        )
         assert one
         found.append(one.kind)
     assert sum(kind in ("gain", "loss") for kind in found) <= 0.05 * len(found)

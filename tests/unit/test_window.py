@@ -16,6 +16,15 @@ def test_window_counts_from_when_the_jobs_began() -> None:
     assert (window[0].t, window[-1].t) == (3.0, 7.0)
 
 
+def test_a_job_that_is_stopped_counts_from_the_device() -> None:
+    # It dirties pages two seconds before any of them is written.
+    run = samples.run(8, idle_s=3)
+    early = [one.model_copy(update={"dirty": 25600 if one.t > 1 else 0}) for one in run.samples]
+    run = run.model_copy(update={"samples": early})
+    assert steady_window(run, 1, 2)[0][0].t == 2.0
+    assert steady_window(run, 1, 2, from_device=True)[0][0].t == 4.0
+
+
 def test_open_window_ends_with_fio() -> None:
     window, steady = steady_window(samples.run(8, idle_s=1), 2, None)
     assert steady

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is asked of a user's own fio job so that a verdict about it means something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lab.experiment import fiojob
+from lab.util.errors import LabError
+
+#: fio's values of rw that write.
+_WRITING = ("write", "rw")
+#: fio's own, where a section names none.
+_USUAL_ENGINE = "psync"
+#: What makes a section begin later than the first one.
+_LATER = ("stonewall", "wait_for_previous", "wait_for", "startdelay", "ramp_time")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def expanded(name: str, text: str, environment: Mapping[str, str]) -> str:
+    """Replace ``${NAME}`` by the variables of an environment, as fio does; the guest has another environment.
+
+    Raises:
+        LabError: a variable is not set, where fio takes an empty word.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in environment:
+            raise LabError(f"job {name}: ${{{found[1]}}} is not set: export {found[1]}, or write its value")
+        return environment[found[1]]
+
+    return _VARIABLE.sub(value, text)
+
+
+def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
+    """Check that a job writes through the page cache, and all of it at once where it is stopped soon.
+
+    Args:
+        name: what to call the job in an error.
+        text: the job with what it includes, which fio takes.
+        stopped_after_s: seconds after its first write that it is stopped; None: it runs to its end.
+
+    Raises:
+        LabError: no section writes, one that does has another engine, or phases follow each other although
+            the job is stopped soon.
+    """
+    sections = fiojob.sections(text)
+    writing = [one for one in sections if _is_writing(one)]
+    if not writing:
+        raise LabError(
+            f"job {name}: no section writes (fio reads where rw= is missing): expected rw=write, randwrite, "
+            "rw or randrw"
+        )
+    for one in writing:
+        engine = one.get("ioengine", _USUAL_ENGINE)
+        if engine not in fiojob.ENGINES:
+            raise LabError(
+                f"job {name}: section [{one['name']}] has ioengine={engine}, which does not write files "
+                f"through the page cache: expected one of {', '.join(fiojob.ENGINES)}"
+            )
+        if one.get("unified_rw_reporting", "none") not in ("none", "0"):
+            raise LabError(
+                f"job {name}: section [{one['name']}] has unified_rw_reporting, with which fio tells no "
+                "latency of writes: drop the line"
+            )
+    for one in sections if stopped_after_s is not None else []:
+        for option in _LATER:
+            if option in one and one[option] not in ("0", "0s"):
+                raise LabError(
+                    f"job {name}: section [{one['name']}] has {option}, but on the machine smp the job is "
+                    f"stopped {stopped_after_s:.1f} s of the guest after its first write: expected all "
+                    "sections to write from the start; drop the line, or add --machine uml"
+                )
+
+
+def _is_writing(section: Mapping[str, str]) -> bool:
+    rw = section.get("rw", section.get("readwrite", "read"))
+    return any(word in rw for word in _WRITING)

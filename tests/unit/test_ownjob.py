@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a fio job of a user's own must be."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.experiment import ownjob
+from lab.util.errors import LabError
+
+WRITER = "[load]\nrw=randwrite\nsize=1m\n"
+
+
+def check(text: str, stopped_after_s: float | None = 0.7) -> None:
+    ownjob.check("mine.fio", text, stopped_after_s=stopped_after_s)
+
+
+@pytest.mark.parametrize("rw", ["write", "randwrite", "rw", "randrw", "readwrite"])
+def test_jobs_that_write_are_taken(rw: str) -> None:
+    check(f"[load]\nrw={rw}\nsize=1m\n[beside]\nsize=1m\n")
+
+
+@pytest.mark.parametrize("text", ["[load]\nsize=1m\n", "[load]\nrw=randread\nsize=1m\n"])
+def test_a_job_that_only_reads_is_refused(text: str) -> None:
+    with pytest.raises(LabError, match=r"job mine.fio: no section writes .*: expected rw=write"):
+        check(text)
+
+
+@pytest.mark.parametrize("engine", ["null", "net", "exec"])
+def test_an_engine_that_writes_no_files_is_refused(engine: str) -> None:
+    with pytest.raises(LabError, match=rf"section \[load\] has ioengine={engine}, .*: expected one of "):
+        check(f"{WRITER}ioengine={engine}\n")
+    check(f"{WRITER}ioengine=libaio\n[burn]\nioengine=cpuio\ncpuload=50\n")
+
+
+def test_reports_without_latencies_of_writes_are_refused() -> None:
+    with pytest.raises(LabError, match="unified_rw_reporting"):
+        check(f"{WRITER}unified_rw_reporting=1\n")
+
+
+@pytest.mark.parametrize("line", ["stonewall", "startdelay=3", "ramp_time=2", "wait_for=load"])
+def test_a_phase_that_comes_later_is_refused_where_the_job_is_stopped(line: str) -> None:
+    text = f"{WRITER}[later]\n{line}\nrw=write\nsize=1m\n"
+    with pytest.raises(LabError, match=r"section \[later\] has .* stopped 0.7 s .* --machine uml"):
+        check(text)
+    check(text, stopped_after_s=None)
+
+
+def test_variables_become_their_values() -> None:
+    text = "size=${SIZE}\nfilename_format=data.$jobnum\n"
+    assert ownjob.expanded("j", text, {"SIZE": "1g"}) == "size=1g\nfilename_format=data.$jobnum\n"
+    with pytest.raises(LabError, match=r"job j: \${SIZE} is not set: export SIZE"):
+        ownjob.expanded("j", text, {})

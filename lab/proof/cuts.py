@@ -64,9 +64,9 @@ class Outcome:
         cuts: how many cuts.
         promised: sectors and names that had to be there, over all cuts.
         longer: files that held what was promised, and more behind it.
-        mended: filesystems whose superblock had to be mended before they could be mounted.
         lost: what was lost, a text each; also a report of the kernel.
         host_s: seconds of the host that it took.
+        mended: filesystems whose superblock had to be mended before they could be mounted.
     """
 
     fs: str
@@ -77,9 +77,9 @@ class Outcome:
     cuts: int
     promised: int
     longer: int
-    mended: int
     lost: list[str]
     host_s: float
+    mended: int = 0
 
     @property
     def line(self) -> str:

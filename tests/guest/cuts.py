@@ -45,6 +45,8 @@ CUTS_PER_MKFS = 8
 MENDED = 1
 # Operations that are told where something is lost.
 MOST_TOLD = 60
+# Lines of the kernel's log that are told where a filesystem cannot be mounted.
+MOST_SAID = 4
 LONGEST_LOAD_S = 0.15
 
 DEVICE = Path("/sys/kernel/config/labblk/cuts")
@@ -585,8 +587,9 @@ class Machine:
         try:
             self._mount()
         except subprocess.CalledProcessError:
+            said = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout.splitlines()
             if not mend_superblock(self._fs):
-                raise
+                return Found(0, 0, [f"it cannot be mounted: {said[-MOST_SAID:]}"])
             self._mount()
             mended = 1
         subprocess.run(["umount", str(MOUNT)], check=True)
@@ -600,8 +603,9 @@ class Machine:
         return Found(sum(one.promised for one in found), sum(one.longer for one in found), lost, mended)
 
     def remove(self) -> None:
-        """Unmount the filesystem."""
-        subprocess.run(["umount", str(MOUNT)], check=True)
+        """Unmount the filesystem, unless it could not be mounted."""
+        if os.path.ismount(MOUNT):
+            subprocess.run(["umount", str(MOUNT)], check=True)
 
     def _mount(self) -> None:
         subprocess.run(["mount", "-t", self._fs, str(NODE), str(MOUNT)], check=True)

@@ -65,6 +65,7 @@ def test_labblk_plan_sets_what_the_file_says() -> None:
         "write_ns": "20000",
         "submit_ns": "100000",
         "cache": "0",
+        "cache_ns": "0",
         "flush_ns": "0",
         "seed": "0",
         "max_write_streams": "0",

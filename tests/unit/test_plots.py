@@ -25,7 +25,7 @@ def _folder(tmp_path: Path) -> Path:
 
 def test_one_png_of_each_kind(tmp_path: Path) -> None:
     made = plots.draw(_folder(tmp_path), CELLS)
-    assert [path.name for path in made] == ["throughput-nolat.png", "dirty-nolat.png", "latency-nolat.png"]
+    assert [path.name for path in made] == ["throughput-nolat.png", "latency-nolat.png", "dirty-nolat.png"]
     for path in made:
         assert path.read_bytes().startswith(b"\x89PNG")
 

@@ -207,7 +207,7 @@ void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 	enum wb_auto_verdict verdict;
 	u64 rate;
 
-	/* a cgroup may be counted twice while it goes */
+	/* what a cgroup has written is missing while it goes */
 	if (time_after(wa->begun_written, written)) {
 		wa->begun_written = written;
 		bdi_wb_auto_restart(bdi, now);

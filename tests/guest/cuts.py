@@ -21,6 +21,7 @@ import json
 import mmap
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -41,7 +42,8 @@ MOST_SECTORS = 512
 LONGEST_WRITE = 64
 # A filesystem is used so often; what recovery makes of it is what the next cut meets.
 CUTS_PER_MKFS = 8
-# Status of e2fsck that has mended all it found.
+# What dumpe2fs says of a torn superblock, and the status of e2fsck that has mended all it found.
+TORN = "uperblock checksum does not match superblock"
 MENDED = 1
 # Operations that are told where something is lost.
 MOST_TOLD = 60
@@ -487,12 +489,15 @@ def mend_superblock(fs: str) -> bool:
     """Have a filesystem mended that cannot be mounted, where that is stock's; return whether it is.
 
     A superblock of ext4 has two sectors. One that was torn is wrong by its checksum, and e2fsck goes on with
-    a copy of it and with the journal.
+    a copy of it and with the journal. Whatever else it finds is a loss.
     """
     if fs != "ext4":
         return False
+    look = subprocess.run(["dumpe2fs", "-h", str(NODE)], capture_output=True, text=True, check=False)
+    if TORN not in look.stderr:
+        return False
     mend = subprocess.run(["e2fsck", "-fy", str(NODE)], capture_output=True, text=True, check=False)
-    return mend.returncode <= MENDED and "uperblock" in mend.stdout
+    return mend.returncode <= MENDED and not re.search(r"Inode \d|[Jj]ournal (super|has)", mend.stdout)
 
 
 def round_up(path: Path, file: File) -> None:

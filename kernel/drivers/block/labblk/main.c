@@ -283,12 +283,12 @@ static void labblk_late_work(struct work_struct *work)
 	struct labblk *lab = rq->q->queuedata;
 	int err = labblk_carry_out(lab, rq);
 
-	if (err == -EIO)
+	if (err == -EIO && !labblk_check_bad(lab, rq))
 		labblk_lose(lab, rq);
 	blk_mq_end_request(rq, errno_to_blk_status(err));
 }
 
-/* What has to be said at once: all but a late write, which needs power now. */
+/* What can be said at once: of a late write only whether it may be tried. */
 static int labblk_begin(struct labblk *lab, struct request *rq)
 {
 	struct labblk_cmd *cmd = blk_mq_rq_to_pdu(rq);
@@ -297,7 +297,9 @@ static int labblk_begin(struct labblk *lab, struct request *rq)
 	if (!labblk_is_late(lab, rq))
 		return labblk_carry_out(lab, rq);
 
-	return labblk_media_is_powered(&lab->media) ? 0 : -EIO;
+	if (!labblk_media_is_powered(&lab->media))
+		return -EIO;
+	return labblk_check_bad(lab, rq);
 }
 
 static blk_status_t labblk_queue_rq(struct blk_mq_hw_ctx *hctx,

@@ -187,6 +187,7 @@ def _of_job(job: Path, **settings: Any) -> Scenario:
     for name in chosen.devices:
         devices.load(name)
     fiojob.check(chosen.name, chosen.job.text, job.resolve().parent)
+    fiojob.check_globals(chosen.name, chosen.job.text)
     ownjob.check(chosen.name, chosen.job.text, stopped_after_s=chosen.stopped_after_s)
     fiojob.check_buffered(chosen.name, chosen.job.text, job.resolve().parent)
     fiojob.check_room(chosen.name, chosen.job.text, job.resolve().parent, chosen.guest.device_mib)

@@ -163,6 +163,20 @@ def sections(text: str) -> list[dict[str, str]]:
     return found
 
 
+def check_globals(name: str, text: str) -> None:
+    """Check that there is one [global] at most, ahead of all sections.
+
+    Raises:
+        LabError: there is another one, whose options fio shows as those of the section before it.
+    """
+    listed = [one for line in text.splitlines() if (one := _section(line))]
+    if "global" in listed[1:]:
+        raise LabError(
+            f"job {name}: a [global] after other sections is for those behind it only: expected one, at the "
+            "top; write its options into the sections"
+        )
+
+
 def file_sizes(text: str) -> dict[str, float]:
     """Return the MiB of the files that a job makes, by its sections as fio reads them.
 

@@ -14,7 +14,7 @@ _WRITING = ("write", "rw")
 #: fio's own, where a section names none.
 _USUAL_ENGINE = "psync"
 #: What makes a section begin later than the first one.
-_LATER = ("stonewall", "wait_for_previous", "wait_for", "startdelay", "ramp_time")
+_LATER = ("stonewall", "wait_for_previous", "wait_for", "startdelay")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -30,7 +30,11 @@ def expanded(name: str, text: str, environment: Mapping[str, str]) -> str:
             raise LabError(f"job {name}: ${{{found[1]}}} is not set: export {found[1]}, or write its value")
         return environment[found[1]]
 
-    return _VARIABLE.sub(value, text)
+    # fio does not read what is in a comment.
+    return "\n".join(
+        line if line.lstrip().startswith((";", "#")) else _VARIABLE.sub(value, line)
+        for line in text.split("\n")
+    )
 
 
 def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
@@ -64,14 +68,23 @@ def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
                 f"job {name}: section [{one['name']}] has unified_rw_reporting, with which fio tells no "
                 "latency of writes: drop the line"
             )
-    for one in sections if stopped_after_s is not None else []:
-        for option in _LATER:
-            if option in one and one[option] not in ("0", "0s"):
+    if stopped_after_s is None:
+        return
+    for number, one in enumerate(sections):
+        stopped = f"on the machine smp the job is stopped {stopped_after_s:.1f} s of the guest after its "
+        stopped += "first write"
+        # Nothing precedes the first section that it could wait for.
+        for option in _LATER if number else ("startdelay",):
+            if one.get(option, "0") not in ("0", "0s"):
                 raise LabError(
-                    f"job {name}: section [{one['name']}] has {option}, but on the machine smp the job is "
-                    f"stopped {stopped_after_s:.1f} s of the guest after its first write: expected all "
-                    "sections to write from the start; drop the line, or add --machine uml"
+                    f"job {name}: section [{one['name']}] has {option}, but {stopped}: expected all sections "
+                    "to write from the start; drop the line, or add --machine uml"
                 )
+        if one.get("ramp_time", "0") not in ("0", "0s"):
+            raise LabError(
+                f"job {name}: section [{one['name']}] has ramp_time, in which fio keeps no latencies, but "
+                f"{stopped}: drop the line, as figures leave a ramp out by themselves, or add --machine uml"
+            )
 
 
 def _is_writing(section: Mapping[str, str]) -> bool:

@@ -29,27 +29,32 @@ class Interval(NamedTuple):
 def ratio_interval(
     ours: Sequence[float], base: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """Compare two samples of rates.
+    """Compare two samples of rates in parts of equal length, of which one may be 0.
 
-    Welch's t on the logarithms: rates vary by factors, and one kernel's more than the other's.
+    Welch's t on the logarithms of the means, whose errors are those of the means by the delta method: what
+    parts write adds up, and means vary by factors, one kernel's more than the other's.
 
     Args:
-        ours: rates, all above 0.
+        ours: rates.
         base: rates of what they are compared with.
         confidence: how often such an interval covers the truth.
 
     Returns:
-        The ratio of the geometric means and its interval; None where a sample has less than two rates.
+        The ratio of the means and its interval; None where a sample has less than two rates, or nothing but
+        rates of 0.
     """
-    if min(len(ours), len(base)) < 2 or min(*ours, *base) <= 0:
+    if min(len(ours), len(base)) < 2 or not min(max(ours), max(base)) > 0:
         return None
-    logs = [[math.log(rate) for rate in rates] for rates in (ours, base)]
-    middle = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
-    errors = [statistics.variance(of) / len(of) for of in logs]
+    samples = (ours, base)
+    means = [statistics.fmean(rates) for rates in samples]
+    errors = [
+        statistics.variance(rates) / len(rates) / mean**2 for rates, mean in zip(samples, means, strict=True)
+    ]
+    middle = math.log(means[0] / means[1])
     half = 0.0
     if sum(errors) > 0:
         # Welch and Satterthwaite's degrees of freedom.
-        freedom = sum(errors) ** 2 / sum(e**2 / (len(of) - 1) for e, of in zip(errors, logs, strict=True))
+        freedom = sum(errors) ** 2 / sum(e**2 / (len(of) - 1) for e, of in zip(errors, samples, strict=True))
         half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(sum(errors))
     return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 

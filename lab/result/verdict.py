@@ -209,8 +209,9 @@ def _interval(cell: Cell, stock: Cell, candidates: int) -> Interval | None:
     if not _is_comparable(cell, stock):
         return None
     ours, base = _rounds(cell), _rounds(stock)
-    pairs = [(_mean(ours[n]) or 0, _mean(base[n]) or 0) for n in [*ours][1:] if n in base]
-    if len(pairs) >= PAIRS:
+    pairs = [(statistics.fmean(ours[n]), statistics.fmean(base[n])) for n in [*ours][1:] if n in base]
+    # Older results leave rounds out, so that their numbers are not those of the rounds.
+    if len(pairs) >= PAIRS and len(cell.rates) == len(stock.rates):
         return paired_interval(pairs)
     confidence = CONFIDENCE if len(ours) > 1 else 1 - (1 - CONFIDENCE) / candidates
     return ratio_interval(_to_judge(cell), _to_judge(stock), confidence)
@@ -221,11 +222,13 @@ def _rate(cell: Cell) -> float:
 
 
 def _mean(rates: Sequence[float]) -> float | None:
-    """Return the geometric mean; None without rates, or with one of 0, which has no logarithm."""
-    return statistics.geometric_mean(rates) if rates and min(rates) > 0 else None
+    """Return the mean, for what the parts of a window write adds up; None without rates, or where it is 0."""
+    return statistics.fmean(rates) or None if rates else None
 
 
 def _null(one: Cell | None, stock: Cell | None, by: Callable[[Cell], list[float]]) -> float | None:
+    if one and not _is_comparable(one, stock):
+        return None
     ours = _mean(by(one)) if one else None
     base = _mean(by(stock)) if stock else None
     return abs(ours / base - 1) if ours and base else None

@@ -78,7 +78,8 @@ def test_power_cut_loses_only_what_was_not_flushed(debug_kernel: Kernel) -> None
 @pytest.mark.parametrize("cache", ["", "echo 1 > cache; echo 1000 > cache_ns;"])
 def test_bad_blocks_can_be_neither_read_nor_written(debug_kernel: Kernel, cache: str) -> None:
     script = f"""{PREPARE}
-        echo 16 > size_mib; {cache} echo 1 > power; echo 9 2 > bad_blocks; echo 100 1 > bad_blocks; cat bad_blocks
+        echo 16 > size_mib; {cache} echo 1 > power
+        echo 9 2 > bad_blocks; echo 100 1 > bad_blocks; cat bad_blocks
         one() {{
             dd "$@" bs=512 count=1 2> /tmp/said && echo fine || grep -o 'Input/output error' /tmp/said
         }}

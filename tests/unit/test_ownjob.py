@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.experiment import ownjob
+from lab.experiment import fiojob, ownjob
 from lab.util.errors import LabError
 
 WRITER = "[load]\nrw=randwrite\nsize=1m\n"
@@ -38,7 +38,22 @@ def test_reports_without_latencies_of_writes_are_refused() -> None:
         check(f"{WRITER}unified_rw_reporting=1\n")
 
 
-@pytest.mark.parametrize("line", ["stonewall", "startdelay=3", "ramp_time=2", "wait_for=load"])
+def test_what_waits_for_nothing_is_taken() -> None:
+    check("[global]\nstonewall\n[load]\nrw=write\nsize=1m\n")
+
+
+def test_a_ramp_is_refused_where_the_job_is_stopped() -> None:
+    with pytest.raises(LabError, match="has ramp_time, in which fio keeps no latencies"):
+        check(f"{WRITER}ramp_time=2\n")
+
+
+def test_a_later_global_is_refused() -> None:
+    fiojob.check_globals("j", "[global]\nsize=1m\n[a]\nrw=write\n")
+    with pytest.raises(LabError, match=r"job j: a \[global\] after other sections"):
+        fiojob.check_globals("j", "[a]\nrw=write\n[global]\nsize=1m\n[b]\nrw=write\n")
+
+
+@pytest.mark.parametrize("line", ["stonewall", "startdelay=3", "wait_for=load"])
 def test_a_phase_that_comes_later_is_refused_where_the_job_is_stopped(line: str) -> None:
     text = f"{WRITER}[later]\n{line}\nrw=write\nsize=1m\n"
     with pytest.raises(LabError, match=r"section \[later\] has .* stopped 0.7 s .* --machine uml"):
@@ -49,5 +64,7 @@ def test_a_phase_that_comes_later_is_refused_where_the_job_is_stopped(line: str)
 def test_variables_become_their_values() -> None:
     text = "size=${SIZE}\nfilename_format=data.$jobnum\n"
     assert ownjob.expanded("j", text, {"SIZE": "1g"}) == "size=1g\nfilename_format=data.$jobnum\n"
+    comment = "; ${SIZE}, or # ${MORE}\n"
+    assert ownjob.expanded("j", comment, {}) == comment
     with pytest.raises(LabError, match=r"job j: \${SIZE} is not set: export SIZE"):
         ownjob.expanded("j", text, {})

@@ -234,13 +234,27 @@ def test_a_known_tenth_is_found() -> None:
     assert all(one.interval and one.interval.low < 1.15 for one in found)
 
 
-def test_a_rate_of_nothing_is_no_null() -> None:
+def test_a_part_in_which_nothing_was_written_counts() -> None:
     """Writers may pause through a whole part of a window."""
     measured = results.cells("s", [
         *samples.measured("stock", 1, 128, [100.0]),
         *samples.measured("parallel", 1, 128, [100.0]),
         *samples.measured("parallel", 4, 128, [200.0]),
     ])  # fmt: skip
-    found = verdict.verdict([cell.model_copy(update={"rates": ((100.0, 0.0),)}) for cell in measured])
+    rates = {"stock": (100.0, 0.0, 110.0, 110.0), "parallel": (200.0, 210.0, 0.0, 190.0)}
+    found = verdict.verdict([
+        cell.model_copy(update={"rates": (rates["stock" if cell.contexts == 1 else "parallel"],)})
+        for cell in measured
+    ])  # fmt: skip
+    assert found
+    assert found.interval
+    assert found.interval.ratio == pytest.approx(600 / 320)
+    assert (found.null, found.is_null_measured) == (0.0, True)
+
+
+def test_rates_of_nothing_give_no_interval() -> None:
+    found = verdict.verdict([
+        cell.model_copy(update={"rates": ((0.0, 0.0),)}) for cell in cells(c1=[100.0], c4=[200.0])
+    ])  # fmt: skip
     assert found
     assert found.text == "best at 4 contexts, 2.00x stock, no interval, for a rate is 0, null ±5.0% assumed"

@@ -33,7 +33,6 @@ if "create_only=1" in text:
     Path("data").write_bytes(bytes(4096))
     Path(output).write_text("{{}}")
     sys.exit()
-(root / "fio.pid").write_text(str(os.getpid()))
 if (root / "fails").exists():
     print("fio: no luck")
     sys.exit(1)
@@ -45,6 +44,8 @@ def end(*_):
 signal.signal(signal.SIGINT, end)
 if (root / "stubborn").exists():
     signal.signal(signal.SIGTERM, lambda *_: (root / "asked").write_text(""))
+# Whoever waits for this may ask it to end at once.
+(root / "fio.pid").write_text(str(os.getpid()))
 # As fio's that tells progress, while its jobs run.
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 knob = root / "sys" / "class" / "bdi" / "259:0" / "nwritebacks"

@@ -497,7 +497,8 @@ def mend_superblock(fs: str) -> bool:
     if TORN not in look.stderr:
         return False
     mend = subprocess.run(["e2fsck", "-fy", str(NODE)], capture_output=True, text=True, check=False)
-    return mend.returncode <= MENDED and not re.search(r"Inode \d|[Jj]ournal (super|has)", mend.stdout)
+    other = re.search(r"Inode \d|[Jj]ournal superblock|has been deleted", mend.stdout)
+    return mend.returncode <= MENDED and not other
 
 
 def round_up(path: Path, file: File) -> None:

@@ -47,6 +47,13 @@ def test_flush_after_syncfs_leaves_nothing_there(debug_kernel: Kernel, fs: str) 
     assert lost_after_syncfs(debug_kernel, fs, "--flush") == 0
 
 
+# As long as this holds, cuts.py can find the writes of one file in another one that shared its blocks.
+def test_cut_brings_back_blocks_that_were_shared(debug_kernel: Kernel) -> None:
+    script = f"cd {REPO} && {sys.executable} -m tests.guest.shared_cut"
+    report = output.output_of(debug_kernel, script, fs="none", device_size_mib=16)
+    assert int(report.split()[0]) > 0
+
+
 def test_torn_superblock_is_mended(debug_kernel: Kernel) -> None:
     script = f"cd {REPO} && {sys.executable} -m tests.guest.torn_superblock"
     report = output.output_of(debug_kernel, script, fs="none", device_size_mib=16)

@@ -239,7 +239,8 @@ class Writer:
         return self._fs == "f2fs" and whole and self._broken(file, data[: file.largest]) is None
 
     def _broken(self, file: File, data: bytes) -> str | None:
-        return file.broken(data, anything_else=self._fs == "f2fs")
+        # What was overwritten or cut off may be another's by then that had shared it, see shared_cut.py.
+        return file.broken(data, anything_else=self._fs == "f2fs" or file.shares)
 
     # What can be done to a file.
 

@@ -62,6 +62,15 @@ class Device:
         """Switch the power."""
         self._write("power", int(on))
 
+    def cut_under(self, files: list[int]) -> None:
+        """Cut the power of the filesystem of open files, close them, unmount it, and power on again."""
+        self.power(False)
+        fcntl.ioctl(files[0], SHUTDOWN, WITHOUT_FLUSH)
+        for fd in files:
+            os.close(fd)
+        subprocess.run(["umount", str(MOUNT)], check=True)
+        self.power(True)
+
     def remove(self) -> None:
         """Remove the device."""
         self._folder.rmdir()

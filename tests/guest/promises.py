@@ -92,12 +92,14 @@ class File:
     Attributes:
         number: tells its content from that of other files.
         change: how many changes it has seen.
+        shares: whether it has shared blocks with another file.
     """
 
     def __init__(self, number: int) -> None:
         """Begin with an empty file."""
         self.number = number
         self.change = 0
+        self.shares = False
         self._size = History(0)
         # Sectors below were promised, so the file reaches there.
         self._least_size = 0
@@ -144,6 +146,7 @@ class File:
     def clone(self, source: File) -> None:
         """Note that a new file becomes a copy of another one."""
         self.change += 1
+        self.shares = source.shares = True
         count = source.size // SECTOR_BYTES
         self._put(0, [source._history(sector).last for sector in range(count)])
 

@@ -15,7 +15,7 @@ import os
 import subprocess
 
 from tests.guest.cuts import FICLONE, SYNC_FILE_RANGE_WRITE_AND_WAIT
-from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, SHUTDOWN, WITHOUT_FLUSH, Device
+from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, Device
 from tests.guest.syncfs_cut import LIBC, synced
 
 OLD, NEW = (byte * PAGE_BYTES for byte in (b"o", b"n"))
@@ -36,12 +36,7 @@ def main() -> None:
     length = ctypes.c_long(PAGES * PAGE_BYTES)
     if LIBC.sync_file_range(file, ctypes.c_long(0), length, SYNC_FILE_RANGE_WRITE_AND_WAIT):
         raise OSError(ctypes.get_errno(), "sync_file_range")
-    device.power(False)
-    fcntl.ioctl(file, SHUTDOWN, WITHOUT_FLUSH)
-    os.close(file)
-    os.close(copy)
-    subprocess.run(["umount", str(MOUNT)], check=True)
-    device.power(True)
+    device.cut_under([file, copy])
     subprocess.run(mount, check=True)
     found = (MOUNT / "copy").read_bytes()
     subprocess.run(["umount", str(MOUNT)], check=True)

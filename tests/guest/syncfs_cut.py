@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import fcntl
 import os
 import subprocess
 
-from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, SHUTDOWN, WITHOUT_FLUSH, Device
+from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, Device
 
 CUTS = 10
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -47,12 +46,7 @@ def cut(fs: str, device: Device, number: int, *, flush: bool) -> int:
         node = os.open(device.node, os.O_RDONLY)
         os.fsync(node)
         os.close(node)
-    device.power(False)
-    fcntl.ioctl(files[0], SHUTDOWN, WITHOUT_FLUSH)
-    for fd in files:
-        os.close(fd)
-    subprocess.run(["umount", str(MOUNT)], check=True)
-    device.power(True)
+    device.cut_under(files)
     subprocess.run(mount, check=True)
     found = (MOUNT / "file").read_bytes()
     subprocess.run(["umount", str(MOUNT)], check=True)

@@ -7,7 +7,6 @@ of it is changed here, after which its checksum is wrong. Standard library only.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 from tests.guest import powercut
 from tests.guest.cuts import mend_superblock
 from tests.guest.kernel_log import Log
-from tests.guest.powercut import FILES, MAKE, MOUNT, SHUTDOWN, WITHOUT_FLUSH, content
+from tests.guest.powercut import FILES, MAKE, MOUNT, content
 
 # Of the superblock, a byte that a mount does not use.
 BYTE = 1024 + 700
@@ -42,12 +41,7 @@ def main() -> None:
             file.write(content(number))
             file.flush()
             os.fsync(file.fileno())
-    root = os.open(MOUNT, os.O_RDONLY)
-    fcntl.ioctl(root, SHUTDOWN, WITHOUT_FLUSH)
-    os.close(root)
-    device.power(False)
-    subprocess.run(["umount", str(MOUNT)], check=True)
-    device.power(True)
+    device.cut_under([os.open(MOUNT, os.O_RDONLY)])
     change(device.node)
     with Log().only_reports():
         assert subprocess.run(mount, check=False).returncode, "a wrong checksum is found"

@@ -36,6 +36,13 @@ def test_what_was_promised_is_there() -> None:
     assert "sector 0 of 2 is something else" in str(file.broken(b"x" * 1024))
 
 
+def test_both_owners_of_blocks_share_them() -> None:
+    source, copy, other = File(1), File(2), File(3)
+    source.write(0, 2)
+    copy.clone(source)
+    assert (source.shares, copy.shares, other.shares) == (True, True, False)
+
+
 def test_each_sector_is_what_was_promised_or_newer() -> None:
     file = File(1)
     oldest = file.write(0, 2)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lab.experiment import fiojob
 from lab.util.errors import LabError
@@ -68,11 +68,15 @@ def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
                 f"job {name}: section [{one['name']}] has unified_rw_reporting, with which fio tells no "
                 "latency of writes: drop the line"
             )
-    if stopped_after_s is None:
-        return
+    if stopped_after_s is not None:
+        _check_begins_at_once(name, sections, stopped_after_s)
+
+
+def _check_begins_at_once(name: str, sections: Sequence[Mapping[str, str]], stopped_after_s: float) -> None:
+    stopped = (
+        f"on the machine smp the job is stopped {stopped_after_s:.1f} s of the guest after its first write"
+    )
     for number, one in enumerate(sections):
-        stopped = f"on the machine smp the job is stopped {stopped_after_s:.1f} s of the guest after its "
-        stopped += "first write"
         # Nothing precedes the first section that it could wait for.
         for option in _LATER if number else ("startdelay",):
             if one.get(option, "0") not in ("0", "0s"):

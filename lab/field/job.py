@@ -71,6 +71,7 @@ def load(path: Path, cpus: int) -> Job:
     check_confined(path.name, text)
     fiojob.check(path.name, text, path.parent)
     fiojob.check_buffered(path.name, text, path.parent)
+    fiojob.check_globals(path.name, text)
     sizes = fiojob.file_sizes(text)
     if not sizes or not all(sizes.values()):
         raise LabError(

@@ -689,6 +689,7 @@ def test_which_job(server: Server, capsys: pytest.CaptureFixture[str], jobs: lis
         ("fill_device", "reaches beyond the job's own files"),
         ("read_iolog=log", "reaches beyond the job's own files"),
         ("direct=1", "every section has direct=1"),
+        ("[global]", "a [global] after other sections"),
         ("size=50%", "does not say how large its files are"),
         ("nonsense=1", "fio refuses it"),
     ],

@@ -97,50 +97,51 @@ static void workers_are_for_block_devices(struct kunit *test)
 	bdi_put(bdi);
 }
 
+/* A block device's BDI, and a filesystem that has yet to enable contexts. */
+static struct bdi_writeback *make_wb(struct kunit *test, struct super_block **sb)
+{
+	struct backing_dev_info *bdi = bdi_alloc(NUMA_NO_NODE);
+
+	*sb = kunit_kzalloc(test, sizeof(**sb), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, bdi);
+	KUNIT_ASSERT_NOT_NULL(test, *sb);
+	(*sb)->s_bdi = bdi;
+	bdi_enable_wb_ctx(bdi);
+	return bdi_root_wb(bdi);
+}
+
 static void second_worker_needs_a_filesystem_with_contexts(struct kunit *test)
 {
-	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
-	struct backing_dev_info *bdi = bdi_alloc(NUMA_NO_NODE);
-	struct bdi_writeback *wb;
+	struct super_block *sb;
+	struct bdi_writeback *wb = make_wb(test, &sb);
 
-	KUNIT_ASSERT_NOT_NULL(test, sb);
-	KUNIT_ASSERT_NOT_NULL(test, bdi);
-	wb = bdi_root_wb(bdi);
-	bdi_enable_wb_ctx(bdi);
-	bdi->nr_wb_workers = 4;
+	wb->bdi->nr_wb_workers = 4;
 	wb_worker_begin(wb, 0);
 	wb_worker_end(wb, 0);
 	KUNIT_EXPECT_NULL(test, wb->siblings);
 
-	sb->s_bdi = bdi;
 	sb_enable_wb_ctx(sb);
 	wb_worker_begin(wb, 0);
 	wb_worker_end(wb, 0);
 	KUNIT_EXPECT_NOT_NULL(test, wb->siblings);
-	bdi_put(bdi);
+	bdi_put(wb->bdi);
 }
 
 /* The first worker may not begin anew for as long as there is work. */
 static void larger_number_counts_in_the_midst_of_work(struct kunit *test)
 {
-	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
-	struct backing_dev_info *bdi = bdi_alloc(NUMA_NO_NODE);
-	struct bdi_writeback *wb;
+	struct super_block *sb;
+	struct bdi_writeback *wb = make_wb(test, &sb);
 
-	KUNIT_ASSERT_NOT_NULL(test, sb);
-	KUNIT_ASSERT_NOT_NULL(test, bdi);
-	wb = bdi_root_wb(bdi);
-	bdi_enable_wb_ctx(bdi);
-	sb->s_bdi = bdi;
 	sb_enable_wb_ctx(sb);
 	wb_worker_begin(wb, 0);
 	wb_wake_sibling(wb);
 	KUNIT_EXPECT_NULL(test, wb->siblings);
-	bdi->nr_wb_workers = 4;
+	wb->bdi->nr_wb_workers = 4;
 	wb_wake_sibling(wb);
 	KUNIT_EXPECT_NOT_NULL(test, wb->siblings);
 	wb_worker_end(wb, 0);
-	bdi_put(bdi);
+	bdi_put(wb->bdi);
 }
 
 static struct kunit_case bdi_wb_workers_cases[] = {

@@ -332,6 +332,9 @@ static int __init labblk_init(void)
 		return err;
 	config_group_init(&labblk_subsys.su_group);
 	mutex_init(&labblk_subsys.su_mutex);
-	return configfs_register_subsystem(&labblk_subsys);
+	err = configfs_register_subsystem(&labblk_subsys);
+	if (err)
+		labblk_exit_driver();
+	return err;
 }
 device_initcall(labblk_init);

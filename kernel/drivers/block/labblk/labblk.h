@@ -63,7 +63,8 @@ u64 labblk_timing_serve(struct labblk_timing *timing, u64 now_ns, u64 page_ns,
  *	 commands that write the same sectors at the same time get a mixture,
  *	 as on any device.
  * @powered: whether commands succeed
- * @nr_cuts: how often power has been cut
+ * @nr_cuts: how often power has been cut; labblk_media_cuts() reads it without
+ *	     @sem, and whoever uses that number compares it again under @sem
  * @rnd: decides what the last cut leaves
  * @write_back: whether writes stay in the cache until they are flushed; does
  *		not change while there are commands
@@ -121,8 +122,9 @@ bool labblk_media_is_powered(struct labblk_media *media);
  * @seek_min_ns: how long its head takes to the next track
  * @seek_max_ns: how long its head takes across all tracks
  *
- * The times, the seed and @thin may change while commands run, so these read
- * them with READ_ONCE(). The others do not change as long as there is a disk.
+ * The times but @cache_ns and those of a seek, the seed and @thin may change
+ * while commands run, so these read them with READ_ONCE(). The others do not
+ * change as long as there is a disk.
  */
 struct labblk_config {
 	u64 size_mib;
@@ -176,6 +178,7 @@ struct labblk {
 };
 
 int __init labblk_init_driver(void);
+void __init labblk_exit_driver(void);
 int labblk_add_disk(struct labblk *lab);
 void labblk_remove_disk(struct labblk *lab);
 

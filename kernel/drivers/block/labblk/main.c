@@ -40,7 +40,7 @@ static bool labblk_is_late(struct labblk *lab, struct request *rq)
 	return lab->config.cache_ns && req_op(rq) == REQ_OP_WRITE;
 }
 
-/* The time of a command is over that has not failed. */
+/* The time of a command is over that has not failed; in interrupt context, too. */
 static void labblk_time_over(struct labblk_cmd *cmd)
 {
 	struct request *rq = blk_mq_rq_from_pdu(cmd);
@@ -508,4 +508,12 @@ int __init labblk_init_driver(void)
 	/* memory reclaim may wait for a late write */
 	labblk_wq = alloc_workqueue("labblk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return labblk_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * labblk_exit_driver - undo labblk_init_driver() before any device is made
+ */
+void __init labblk_exit_driver(void)
+{
+	destroy_workqueue(labblk_wq);
 }

@@ -25,6 +25,21 @@ class Interval(NamedTuple):
         """Say it in words."""
         return f"{self.ratio:.2f}x stock [{self.low:.2f}, {self.high:.2f}]"
 
+    def widened(self, nulls: Sequence[float], rounds: int) -> Interval:
+        """Add by how much whole runs of one kernel lie apart, of which an interval within runs knows nothing.
+
+        Student's t for a known mean, 1: the logarithms of the nulls have as many degrees of freedom as there
+        are. Both errors are independent, so their squares add up.
+
+        Args:
+            nulls: ratios of two runs of the same code, at least one.
+            rounds: of how many pairs of runs this is the interval.
+        """
+        apart = math.sqrt(statistics.fmean([math.log(null) ** 2 for null in nulls]) / rounds)
+        between = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(nulls))) * apart
+        half = math.hypot(math.log(self.high / self.ratio), between)
+        return Interval(self.ratio, self.ratio * math.exp(-half), self.ratio * math.exp(half))
+
 
 def ratio_interval(
     ours: Sequence[float], base: Sequence[float], confidence: float = CONFIDENCE

@@ -6,7 +6,8 @@ one chooses and the others judge. In a single one the parts of the window do bot
 as all settings together need: for m of them one of 1 - 0.05 / m (Bonferroni).
 
 Two boots of one kernel can differ by more than the parts of a window do. So from :data:`PAIRS` rounds on a
-round counts once, as the ratio of its rates.
+round counts once, as the ratio of its rates. With fewer, the interval of the parts is widened by how much the
+boots of the null lie apart: else looking until something is decided would find gains of stock over itself.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     return Verdict(
         cell=chosen,
         stock=stock,
-        interval=_interval(chosen, stock, len(ours)) if stock else None,
+        interval=_interval(chosen, stock, one, len(ours)) if stock else None,
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
         why=_why(stock, cells) if stock else "",
@@ -204,17 +205,27 @@ def _to_judge(cell: Cell) -> list[float]:
     return [rate for of in rounds[1:] for rate in of] if len(rounds) > 1 else _to_choose(cell)
 
 
-def _interval(cell: Cell, stock: Cell, candidates: int) -> Interval | None:
-    """Return the interval of the best of so many settings."""
+def _interval(cell: Cell, stock: Cell, one: Cell | None, candidates: int) -> Interval | None:
+    """Return the interval of the best of so many settings, given that of the null if it was measured."""
     if not _is_comparable(cell, stock):
         return None
-    ours, base = _rounds(cell), _rounds(stock)
-    pairs = [(statistics.fmean(ours[n]), statistics.fmean(base[n])) for n in [*ours][1:] if n in base]
+    rounds = len(_rounds(cell))
+    judging = _pairs(cell, stock)[1:]
+    if len(judging) >= PAIRS:
+        return paired_interval(judging)
+    confidence = CONFIDENCE if rounds > 1 else 1 - (1 - CONFIDENCE) / candidates
+    found = ratio_interval(_to_judge(cell), _to_judge(stock), confidence)
+    nulls = [ours / base for ours, base in _pairs(one, stock) if ours and base] if one else []
+    return found.widened(nulls, max(1, rounds - 1)) if found and nulls else found
+
+
+def _pairs(cell: Cell, stock: Cell) -> list[tuple[float, float]]:
+    """Return both rates of each round that has both."""
     # Older results leave rounds out, so that their numbers are not those of the rounds.
-    if len(pairs) >= PAIRS and len(cell.rates) == len(stock.rates):
-        return paired_interval(pairs)
-    confidence = CONFIDENCE if len(ours) > 1 else 1 - (1 - CONFIDENCE) / candidates
-    return ratio_interval(_to_judge(cell), _to_judge(stock), confidence)
+    if not _is_comparable(cell, stock) or len(cell.rates) != len(stock.rates):
+        return []
+    ours, base = _rounds(cell), _rounds(stock)
+    return [(statistics.fmean(ours[n]), statistics.fmean(base[n])) for n in ours if n in base]
 
 
 def _rate(cell: Cell) -> float:

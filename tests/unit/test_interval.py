@@ -10,7 +10,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from lab.result.interval import paired_interval, ratio_interval
+from lab.result.interval import Interval, paired_interval, ratio_interval
 
 
 def test_it_is_welchs_interval_of_rates_as_shares_of_their_mean() -> None:
@@ -62,3 +62,10 @@ def test_a_ratio_without_scatter_is_exact() -> None:
 @pytest.mark.parametrize(("ours", "base"), [([1.0], [1.0, 2.0]), ([1.0, 2.0], []), ([0.0, 0.0], [1.0, 1.0])])
 def test_too_few_rates_or_none_at_all_give_no_interval(ours: list[float], base: list[float]) -> None:
     assert ratio_interval(ours, base) is None
+
+
+def test_runs_that_lie_apart_widen_an_interval_within_runs() -> None:
+    found = Interval(2.0, 2.0 / 1.01, 2.0 * 1.01).widened([1.02, 1 / 1.02], rounds=2)
+    between = float(stats.t.ppf(0.975, 2)) * math.log(1.02) / math.sqrt(2)
+    half = math.hypot(math.log(1.01), between)
+    assert found == pytest.approx((2.0, 2.0 * math.exp(-half), 2.0 * math.exp(half)))

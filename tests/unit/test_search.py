@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 
 from lab.experiment import schedule
 from lab.experiment.schedule import Boot
 from lab.experiment.search import MOST_ROUNDS, Search, first_answer_first
+from lab.experiment.setting import Setting
 from lab.result import results, verdict
+from lab.result.results import Key, Measured
 from tests import samples
 
 
@@ -99,3 +104,56 @@ def test_each_round_has_boots_of_its_own(fs: str) -> None:
     plan = search()
     first, second = plan.further(verdicts(fs, OPEN)), plan.further(verdicts(fs, OPEN))
     assert {boot.folder for boot in first}.isdisjoint(boot.folder for boot in second)
+
+
+def searched(chance: random.Random, part: float, boot: float, gains: dict[Setting, float]) -> verdict.Verdict:
+    """Search by rates of chance to the end, and return the last verdict.
+
+    Args:
+        chance: where rates come from.
+        part: how far the parts of a window lie apart, and ``boot`` how far boots do, as logarithms.
+        boot: see there.
+        gains: by how much a setting is better than stock, where it is.
+    """
+    chosen = samples.small_scenario(
+        filesystems=["xfs"],
+        contexts=[1, 2, 4, 8],
+        repetitions=1,
+        bounds=[],
+        limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
+    )
+    plan = Search(first_answer_first(schedule.boots(chosen)))
+    runs: list[Measured] = []
+    more = [*plan.boots]
+    while more:
+        for one in more:
+            # Settings that share a boot share its chance.
+            middle = chance.gauss(math.log(100), boot)
+            for setting in one.settings:
+                rates = [chance.lognormvariate(middle, part) * (1 + gains.get(setting, 0)) for _ in range(6)]
+                figures = samples.figures(sum(rates) / len(rates)).model_copy(update={"parts_mib_s": rates})
+                key = Key(**dict(setting), device=one.device, fs=one.fs, dirty_limit_mib=128)
+                runs.append(Measured(key=key, round=one.round, raw="", figures=figures))
+        judged = verdict.verdicts(results.cells("s", runs))
+        more = plan.further(judged)
+    return next(iter(judged.values()))
+
+
+# Boots in virtual time are nearly alike, those of another machine lie some per cent apart.
+CHANCE = [(0.01, 0), (0.05, 0), (0.15, 0), (0.01, 0.02), (0.05, 0.05)]
+
+
+@pytest.mark.parametrize(("part", "boot"), CHANCE)
+def test_looking_again_and_again_finds_no_gain_of_stock_over_itself(part: float, boot: float) -> None:
+    chance = random.Random(7)
+    found = [searched(chance, part, boot, {}) for _ in range(200)]
+    assert sum(one.kind in ("gain", "loss") for one in found) <= 0.05 * len(found)
+    assert not any(one.line for one in found if verdict.is_null(one.cell))
+
+
+@pytest.mark.parametrize(("part", "boot"), CHANCE[:2] + CHANCE[3:4])
+def test_looking_again_finds_a_known_tenth(part: float, boot: float) -> None:
+    chance = random.Random(7)
+    many = {Setting(variant="parallel", contexts=contexts): 0.1 for contexts in (4, 8)}
+    found = [searched(chance, part, boot, many) for _ in range(100)]
+    assert sum(one.kind == "gain" for one in found) >= 95

@@ -65,8 +65,20 @@ def test_a_single_round_has_an_interval_as_wide_as_all_settings_need() -> None:
 
 def test_a_null_that_is_off_is_held_against_it() -> None:
     assert judged(c1=[120] * 3, c4=[115] * 3, stock=[100] * 3).kind == "open"
-    assert judged(c1=[104] * 3, c4=[103] * 3, stock=[100] * 3).kind == "same"
+    assert judged(c1=[104] * ROUNDS, c4=[103] * ROUNDS, stock=[100] * ROUNDS).kind == "same"
     assert judged(c1=[100] * 3, c4=[115] * 3, stock=[100] * 3).kind == "gain"
+
+
+@pytest.mark.parametrize(("null", "kind"), [(100.0, "gain"), (101.0, "gain"), (103.0, "open")])
+def test_one_round_is_trusted_as_far_as_the_boots_of_its_null_lie_together(null: float, kind: str) -> None:
+    def cell(middle: float) -> list[Cell]:
+        rates = (tuple(middle + off for off in (-1.0, 0, 1)),)
+        return [one.model_copy(update={"rates": rates}) for one in cells(c1=[middle], stock=[middle])]
+
+    stock, one, four = cell(100.0)[0], cell(null)[1], cell(130.0)[1].model_copy(update={"contexts": 4})
+    found = verdict.verdict([stock, one, four])
+    assert found
+    assert found.kind == kind
 
 
 def test_null_does_not_choose() -> None:

@@ -11,7 +11,9 @@ import pytest
 from lab.docs import derived, measurements, over_cpus, pages, pictures
 from lab.docs.measurements import MEASUREMENTS, MOST_BYTES
 from lab.experiment import scenario
+from lab.result import verdict
 from lab.result.provenance import META, TABLE
+from lab.result.results import Cell
 from lab.util.paths import REPO
 
 PAGES = pages.pages()
@@ -38,6 +40,22 @@ def test_measurement_names_its_change_or_a_commit(name: str) -> None:
 def test_the_headline_is_of_its_scenario_as_it_stands() -> None:
     measured = scenario.Scenario.model_validate(measurements.meta("headline").scenario)
     assert measured == scenario.load("headline")
+
+
+def test_in_real_runs_too_stock_gains_nothing_over_itself() -> None:
+    """One context runs stock's code: were it any other setting, no result may say that it gains or loses."""
+    found: list[verdict.Kind] = []
+    for name in measurements.names():
+        groups: dict[verdict.Group, list[Cell]] = {}
+        for cell in measurements.cells(name) if measurements.meta(name).view == "cells" else []:
+            groups.setdefault(verdict.Group.of(cell), []).append(cell)
+        for cells in groups.values():
+            stock = [cell for cell in cells if cell.variant == "stock"]
+            one = [cell.model_copy(update={"contexts": 2}) for cell in cells if verdict.is_null(cell)]
+            if stock and one and (judged := verdict.verdict([*stock, *one])):
+                found.append(judged.kind)
+    assert len(found) >= 50
+    assert not {"gain", "loss"} & {*found}
 
 
 def test_every_published_number_is_compared_in_what_is_kept() -> None:

@@ -26,7 +26,7 @@ from lab.cli.options import (
 @cli.command()
 @click.argument("scenario", default="headline", metavar="[SCENARIO]")
 @click.option("--full", is_flag=True, help="More devices, CPUs and repetitions, as the scenario lists")
-@machine_options(machine=None, cpus=None)
+@machine_options(machine=None)
 @where_options
 @profile_option
 @source_options
@@ -98,7 +98,7 @@ def bench(
     help="How long to measure, once kernels are there",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be booted and how long it takes; boot nothing")
-@machine_options(machine="smp", cpus=8)
+@machine_options(machine="smp", cpus="  [default: 8; on uml as many as this machine gives]")
 @where_options
 @profile_option
 @source_options
@@ -141,7 +141,7 @@ def run(
     metavar="FOLDER",
     help="Where table.md, summary.json and plots go  [default: results/published]",
 )
-@machine_options(machine=None, cpus=None)
+@machine_options(machine=None)
 @where_options
 @source_options
 def compare(

@@ -143,8 +143,15 @@ def written_settings(
     return settings
 
 
-def machine_options(*, machine: str | None, cpus: int | None) -> Callable[[_F], _F]:
-    """Return the options that choose the machine to measure on; None: what the scenario says."""
+def machine_options(
+    *, machine: str | None, cpus: str = "  [default: what the scenario says]"
+) -> Callable[[_F], _F]:
+    """Return the options that choose the machine to measure on.
+
+    Args:
+        machine: where no other is asked for; None: what the scenario says.
+        cpus: what the help says of the CPUs where none are asked for.
+    """
     own = "  [default: what the scenario says]"
 
     def add(command: _F) -> _F:
@@ -157,10 +164,8 @@ def machine_options(*, machine: str | None, cpus: int | None) -> Callable[[_F], 
         )
         count = click.option(
             "--cpus",
-            default=cpus,
-            show_default=cpus is not None,
             type=int,
-            help="Guest CPUs" + ("" if cpus else own),
+            help=f"Guest CPUs{cpus}",
         )
         return chosen(count(command))
 

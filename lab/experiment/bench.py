@@ -98,7 +98,7 @@ def run_job(
     contexts: list[Contexts],
     dirty_limits_mib: list[int],
     machine: Machine,
-    cpus: int,
+    cpus: int | None,
     memory_mib: int,
     budget_min: float,
     source: Source,
@@ -116,7 +116,7 @@ def run_job(
         contexts: numbers of contexts to try, or ``auto``.
         dirty_limits_mib: dirty limits in MiB.
         machine: ``uml`` or ``smp``.
-        cpus: the guest's CPUs.
+        cpus: the guest's CPUs; None: 8, on ``uml`` as many as this machine gives.
         memory_mib: the guest's memory.
         budget_min: minutes after which no further boot begins, once kernels are there.
         source: as in :func:`bench`.

@@ -336,7 +336,7 @@ def from_job(
     contexts: list[Contexts],
     dirty_limits_mib: list[int],
     machine: Machine,
-    cpus: int,
+    cpus: int | None,
     memory_mib: int,
 ) -> Scenario:
     """Make the scenario that runs a user's own fio job file as it is, with both bounds.
@@ -345,6 +345,8 @@ def from_job(
     and go on until it ends. On ``smp``, where a second of 8 busy CPUs takes half a minute of the host, they
     start 0.3 s after the device is first written to, and the job is stopped 0.4 s later. A job that ends
     before that is measured as a whole, final sync included.
+
+    Without a number of CPUs there are 8, and on ``uml`` as many as this machine gives.
 
     Separate BDIs are no bound where a share of the device is too small for a filesystem.
 
@@ -358,6 +360,8 @@ def from_job(
         text = fiojob.inlined(job.name, job.read_text(encoding="utf-8"), job.resolve().parent)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"job file {job}: cannot be read as text: {error}") from error
+    if cpus is None:
+        cpus = 8 if machine == "smp" else len(os.sched_getaffinity(0))
     device_mib = memory_mib * 5 // 8
     has_shares = device_mib // max(cpus, 1) >= LEAST_DEVICE_MIB
     try:

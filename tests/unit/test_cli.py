@@ -421,7 +421,7 @@ def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
         "contexts": ["auto", 8],
         "dirty_limits_mib": [64],
         "machine": "smp",
-        "cpus": 8,
+        "cpus": None,
         "memory_mib": 4096,
         "budget_min": 5.0,
         "source": SOURCE,

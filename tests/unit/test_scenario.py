@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -209,7 +210,9 @@ def _job(tmp_path: Path, text: str = "[x]\nrw=randwrite\nsize=1m\n") -> Path:
     return path
 
 
-def _from_job(path: Path, fs: str = "xfs", machine: scenario.Machine = "uml") -> scenario.Scenario:
+def _from_job(
+    path: Path, fs: str = "xfs", machine: scenario.Machine = "uml", cpus: int | None = 2
+) -> scenario.Scenario:
     return scenario.from_job(
         path,
         fs=[fs],
@@ -217,9 +220,17 @@ def _from_job(path: Path, fs: str = "xfs", machine: scenario.Machine = "uml") ->
         contexts=[2],
         dirty_limits_mib=[64],
         machine=machine,
-        cpus=2,
+        cpus=cpus,
         memory_mib=4096,
     )
+
+
+@pytest.mark.parametrize(("machine", "cpus"), [("smp", 8), ("uml", 3)])
+def test_a_users_job_gets_the_cpus_that_its_machine_has(
+    machine: scenario.Machine, cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    assert _from_job(_job(tmp_path), machine=machine, cpus=None).guest.cpus == cpus
 
 
 def test_a_users_job_keeps_its_text_and_lays_out_its_own_files(tmp_path: Path) -> None:

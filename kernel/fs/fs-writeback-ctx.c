@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writeback contexts as seen by their flushers: inodes that follow a change of
- * the number of contexts.
+ * Writeback contexts as seen by their flushers: inodes that change their
+ * context.
  */
 
 #include <linux/backing-dev.h>

@@ -131,9 +131,9 @@ void sb_enable_wb_ctx(struct super_block *sb)
 EXPORT_SYMBOL_GPL(sb_enable_wb_ctx);
 
 /*
- * Called wherever an inode gets its first dirty page, with interrupts off and
- * spinlocks held. No lock of the context is needed to register it: nobody
- * knows it yet.
+ * Called wherever an inode gets its first dirty page, or leaves its context,
+ * with spinlocks held and perhaps interrupts off. No lock of the context is
+ * needed to register it: nobody knows it yet.
  */
 static struct bdi_writeback_ctx *bdi_create_wb_ctx(struct backing_dev_info *bdi,
 						   unsigned int index)

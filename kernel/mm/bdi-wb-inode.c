@@ -59,8 +59,7 @@ struct bdi_writeback_ctx *inode_wb_ctx(struct inode *inode)
  * @inode: inode with a writeback
  * @wb: its writeback, list_lock is held
  *
- * Return: the context; %NULL if the inode stays, as it does but after the
- * number of contexts has changed.
+ * Return: the context; %NULL if the inode belongs where it is.
  */
 struct bdi_writeback_ctx *inode_next_wb_ctx(struct inode *inode,
 					    struct bdi_writeback *wb)

@@ -63,7 +63,7 @@ static void wb_create_siblings(struct bdi_writeback *wb)
 	 * for memory: others may wait for what it is about to write.
 	 */
 	siblings = kcalloc(WB_MAX_WORKERS - 1, sizeof(*siblings),
-			   GFP_NOWAIT | __GFP_NOWARN);
+			   GFP_NOWAIT);
 	if (!siblings)
 		return;
 
@@ -89,7 +89,6 @@ void wb_worker_begin(struct bdi_writeback *wb, unsigned int index)
 
 	spin_lock_irq(&wb->work_lock);
 	wb_mark_worker(wb, index, true);
-	set_bit(WB_writeback_running, &wb->state);
 	spin_unlock_irq(&wb->work_lock);
 }
 
@@ -97,6 +96,8 @@ void wb_worker_begin(struct bdi_writeback *wb, unsigned int index)
  * wb_worker_end - a worker has found no more work
  * @wb: its writeback
  * @index: 0 for the first worker
+ *
+ * The last one clears what each has set that keeps writers from waking it.
  */
 void wb_worker_end(struct bdi_writeback *wb, unsigned int index)
 {

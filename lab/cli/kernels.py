@@ -81,9 +81,10 @@ def _weave_everywhere(tree: Path | None, output: Path) -> int:
 @source_options
 def series(output: Path, tree: Path | None, series: str | None) -> None:
     """Write our change as patches for git am."""
+    from lab.docs.pages import figures
     from lab.tree.series import write_series
 
-    for patch in write_series(source_of(tree, series), output):
+    for patch in write_series(source_of(tree, series), output, figures=figures):
         click.echo(patch)
 
 

@@ -95,6 +95,21 @@ def _link(name: str, page: Path) -> str:
     return f"[{name}]({where})"
 
 
+def figures(what: str) -> str:
+    """Return a part of a page as plain text, in columns, as a mail shows it.
+
+    Args:
+        what: its kind, one of :data:`PARTS`, and the measurements that it is of.
+
+    Raises:
+        LabError: a part of an unknown kind.
+    """
+    kind, *arguments = what.split()
+    if kind not in PARTS:
+        raise unknown_name("part of a page", kind, PARTS)
+    return markdown.plain(PARTS[kind](*arguments))
+
+
 def table(name: str) -> str:
     """Return the table of a measurement, without what stands around it."""
     lines = (MEASUREMENTS / name / TABLE).read_text(encoding="utf-8").splitlines()

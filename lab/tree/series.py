@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +20,11 @@ from lab.util.errors import LabError
 from lab.util.paths import REPO
 
 COVER_LETTER = Path("hooks", "cover-letter.j2")
+MAINTAINERS = Path("scripts", "get_maintainer.pl")
 _SUBJECT, _TEXT = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
+_FIGURES = re.compile(r"^\[figures: (.+)\]$", re.MULTILINE)
+_SUBJECT_LINES = re.compile(r"^Subject: .*\n(?: .*\n)*", re.MULTILINE)
+_ADDRESS = re.compile(r"<(.+@.+)>$")
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class System:
     Attributes:
         name: such as ``a-contexts``, of the file with its text.
         subject: of the cover letter.
-        text: problem, design and what is open.
+        text: problem, design, figures and what is open.
         patches: in their order.
     """
 
@@ -38,13 +44,18 @@ class System:
     patches: tuple[Patch, ...]
 
 
-def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
+def write_series(
+    source: Source, output: Path, repo: Path = REPO, figures: Callable[[str], str] = str
+) -> list[Path]:
     """Weave onto a kernel tree and write the commits of the change as patches, without those of the lab.
+
+    A cover letter says to whom the series goes, where the tree can tell (:data:`MAINTAINERS`).
 
     Args:
         source: the tree that the patches are for.
         output: directory for a directory of patches per system; it must not exist yet, or be empty.
         repo: clone that holds ``kernel/``, ``hooks/`` and the cover letters' template.
+        figures: makes the text for a line ``[figures: WHAT]`` of a cover letter.
 
     Returns:
         The files in their order, each system's cover letter first.
@@ -57,7 +68,10 @@ def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
         raise LabError(f"{output} is there already: name a new or an empty directory for the patches")
     woven = weave(source, repo)
     systems = load_systems(source, repo)
-    letters = _cover_letters(source, systems, repo)
+    letters = [
+        _FIGURES.sub(lambda found: figures(found[1]).rstrip("\n"), letter)
+        for letter in _cover_letters(source, systems, repo)
+    ]
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".series-", dir=output.parent) as name:
         made = Path(name, "series")
@@ -71,10 +85,37 @@ def write_series(source: Source, output: Path, repo: Path = REPO) -> list[Path]:
             git(woven.path, "format-patch", *options, f"{before}..{last}")
             cover = folder / "0000-cover-letter.patch"
             filled = cover.read_text().replace(_SUBJECT, system.subject, 1).replace(_TEXT, letter, 1)
-            cover.write_text(filled)
+            patches = [path for path in sorted(folder.iterdir()) if path != cover]
+            cover.write_text(_addressed(filled, _recipients(woven.path, patches)))
             before = last
         made.replace(output)
     return sorted(output.glob("*/*.patch"))
+
+
+def _addressed(mail: str, headers: str) -> str:
+    """Put header lines behind the subject of a mail."""
+    return _SUBJECT_LINES.sub(lambda found: found[0] + headers, mail, count=1)
+
+
+def _recipients(tree: Path, patches: Sequence[Path]) -> str:
+    """Return the header lines that say to whom patches go: lists get them, maintainers a copy."""
+    if not (tree / MAINTAINERS).exists():
+        return ""
+    command = ["perl", str(MAINTAINERS), "--norolestats", "--nogit", "--nogit-fallback"]
+    run = subprocess.run(
+        [*command, *(str(patch.absolute()) for patch in patches)],
+        cwd=tree,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode:
+        raise LabError(f"{MAINTAINERS} of the kernel tree failed: {run.stderr.strip()}")
+    everybody = run.stdout.splitlines()
+    people = [one for one in everybody if _ADDRESS.search(one)]
+    lists = [one for one in everybody if one not in people]
+    headers = {"To": lists, "Cc": people}
+    return "".join(f"{name}: " + ",\n ".join(of) + "\n" for name, of in headers.items() if of)
 
 
 def load_systems(source: Source, repo: Path = REPO) -> list[System]:

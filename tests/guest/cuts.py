@@ -503,7 +503,11 @@ def mend_superblock(fs: str) -> bool:
 
 
 def round_up(path: Path, file: File) -> None:
-    """Write the last block of a file anew, to its end: F2FS, stock's too, leaves there what was cut off."""
+    """Have a file end with a whole block of its own, and no blocks behind it.
+
+    F2FS, stock's too, leaves in the last block what was cut off. XFS warns when a file that has written
+    blocks behind its end grows over them, see blocks_behind.py.
+    """
     block = PAGE_SECTORS * SECTOR_BYTES
     last = file.size // block * block
     if last < file.size:
@@ -512,6 +516,7 @@ def round_up(path: Path, file: File) -> None:
             data = written.read()
             written.seek(last)
             written.write(data.ljust(block, b"\0"))
+    os.truncate(path, path.stat().st_size)
     file.settle(path.read_bytes())
 
 

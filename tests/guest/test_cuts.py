@@ -9,6 +9,7 @@ import pytest
 
 from lab.proof import cuts
 from lab.tree.build import Kernel
+from lab.util.errors import GuestError
 from lab.util.paths import REPO
 from tests.guest import output
 from tests.guest.cuts import MAKE
@@ -58,6 +59,14 @@ def test_torn_superblock_is_mended(debug_kernel: Kernel) -> None:
     script = f"cd {REPO} && {sys.executable} -m tests.guest.torn_superblock"
     report = output.output_of(debug_kernel, script, fs="none", device_size_mib=16)
     assert report.splitlines()[-1] == "as it should be"
+
+
+# As long as this holds, cuts.py has to free blocks behind the end of a file.
+def test_file_that_grows_over_blocks_behind_its_end_is_warned_of(debug_kernel: Kernel) -> None:
+    script = f"cd {REPO} && {sys.executable} -m tests.guest.blocks_behind"
+    with pytest.raises(GuestError, match="iomap_zero_range"):
+        output.output_of(debug_kernel, script, fs="none", device_size_mib=16)
+    assert "written" in output.output_of(debug_kernel, f"{script} --truncate", fs="none", device_size_mib=16)
 
 
 def lost_after_syncfs(kernel: Kernel, fs: str, *options: str) -> int:

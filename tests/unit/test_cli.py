@@ -18,6 +18,7 @@ from lab import cli
 from lab.check import series as checking
 from lab.check.patches import Patch
 from lab.check.series import Checked, Outcome
+from lab.docs import pages
 from lab.experiment import bench, fiojob
 from lab.machine import devices, guest, host
 from lab.machine.hardware import Hardware
@@ -330,7 +331,7 @@ def test_fetch_weave_and_series_print_what_they_made(
     assert capsys.readouterr().out == (
         "Linux 7.3.4: /tree\nLinux 7.3.4 with parallel writeback: /woven\n0000.patch\n"
     )
-    assert calls[-1] == ("write_series", SOURCE, Path("out"), {})
+    assert calls[-1] == ("write_series", SOURCE, Path("out"), {"figures": pages.figures})
 
 
 def deb(calls: Calls, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[tuple[Any, ...]]:

@@ -67,6 +67,30 @@ def test_cover_letters_are_rendered(source: Source, repo: Path, tmp_path: Path) 
     assert "***" not in first + second
 
 
+def test_cover_letter_has_figures(source: Source, repo: Path, tmp_path: Path) -> None:
+    write_files(repo, {"hooks/b-streams.txt": "fs: all\n\nSo much:\n\n[figures: multiples x]\n\nOpen.\n"})
+    write_series(source, tmp_path / "out", repo, figures=lambda what: f"table of {what}\n")
+    letter = (tmp_path / "out" / "b-streams" / "0000-cover-letter.patch").read_text()
+    assert "\nSo much:\n\ntable of multiples x\n\nOpen.\n" in letter
+
+
+def test_cover_letter_says_to_whom_it_goes(source: Source, repo: Path, tmp_path: Path) -> None:
+    program = "print qq(A Person <a\\@x.org>\\nlist\\@x.org\\nother\\@x.org\\n);\n"
+    write_files(source.path, {"scripts/get_maintainer.pl": program})
+    write_series(source, tmp_path / "out", repo)
+    letter = (tmp_path / "out" / "a-contexts" / "0000-cover-letter.patch").read_text()
+    assert (
+        "[PATCH 0/1] wb: all\nTo: list@x.org,\n other@x.org\nCc: A Person <a@x.org>\n\nA problem." in letter
+    )
+
+
+def test_tree_that_cannot_tell_is_named(source: Source, repo: Path, tmp_path: Path) -> None:
+    write_files(source.path, {"scripts/get_maintainer.pl": "die 'no MAINTAINERS';\n"})
+    with pytest.raises(LabError, match=r"get_maintainer\.pl of the kernel tree failed: no MAINTAINERS"):
+        write_series(source, tmp_path / "out", repo)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("texts", "said"),
     [

@@ -18,8 +18,6 @@
 /* entries that are dropped with the lock held, at most */
 #define XFS_AGWB_DROP_BATCH	1024
 
-#define XFS_AGWB_HINT_GFP	(GFP_NOWAIT | __GFP_NOWARN)
-
 /**
  * xfs_agwb_hint_inode - hints of an inode
  * @ip: inode of a mount that is ready for hints
@@ -37,7 +35,7 @@ struct xfs_agwb_hint_inode *xfs_agwb_hint_inode(struct xfs_inode *ip)
 	if (likely(hi))
 		return hi;
 
-	hi = kzalloc_obj(*hi, XFS_AGWB_HINT_GFP);
+	hi = kzalloc_obj(*hi, GFP_NOWAIT);
 	if (!hi)
 		return NULL;
 
@@ -80,7 +78,7 @@ u16 xfs_agwb_exchange_hint(struct xfs_agwb_hint_mount *hm,
 		if (!xas_error(&xas))
 			atomic_long_add(!!new - !!old, &hm->nr_entries);
 		xas_unlock(&xas);
-	} while (xas_nomem(&xas, XFS_AGWB_HINT_GFP));
+	} while (xas_nomem(&xas, GFP_NOWAIT));
 
 	return xas_error(&xas) ? hint : xfs_agwb_get_hint(old, index);
 }

@@ -30,8 +30,6 @@
 /* how long a flusher waits for any round before it goes to other inodes */
 #define XFS_AGWB_ROUND_TIMEOUT	(HZ / 10)
 
-#define XFS_AGWB_GFP		(GFP_NOWAIT | __GFP_NOWARN)
-
 /*
  * Waits for the end of any round, unless one has ended since the last call for
  * this inode: the flusher may find that at the next inode. So it does not spin,
@@ -137,7 +135,7 @@ static int xfs_agwb_begin_round(struct xfs_inode *ip, enum xfs_agwb_mode mode,
 	struct xfs_agwb_round	*round;
 
 	xfs_agwb_make_plan(ip, mode, &plan);
-	round = kzalloc_flex(*round, passes, plan.nr_passes, XFS_AGWB_GFP);
+	round = kzalloc_flex(*round, passes, plan.nr_passes, GFP_NOWAIT);
 	if (!round)
 		return -ENOMEM;
 
@@ -226,7 +224,7 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 		return false;
 
 	if (!ai) {
-		ai = kzalloc_obj(*ai, XFS_AGWB_GFP);
+		ai = kzalloc_obj(*ai, GFP_NOWAIT);
 		if (!ai)
 			return false;
 		ip->i_agwb = ai;

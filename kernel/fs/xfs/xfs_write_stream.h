@@ -48,11 +48,4 @@ int xfs_write_stream_alloc(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
 int xfs_write_streams_sysfs_init(struct xfs_mount *mp);
 void xfs_write_streams_sysfs_del(struct xfs_mount *mp);
 
-/* functions of xfs_bmap.c that only we need */
-int xfs_bmap_btalloc_at_eof(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
-			    xfs_extlen_t blen, int stripe_align, bool ag_only);
-xfs_extlen_t xfs_bmap_select_minlen(struct xfs_bmalloca *ap,
-				    struct xfs_alloc_arg *args,
-				    xfs_extlen_t blen);
-
 #endif /* __XFS_WRITE_STREAM_H__ */

@@ -9,8 +9,8 @@
  * The rules:
  *
  * - At most one worker writes an inode. It has I_SYNC meanwhile, as it has
- *   while fsync() writes it, and stays on b_io or b_more_io, where a sibling
- *   finds it.
+ *   while write_inode_now() writes it, and stays on b_io or b_more_io, where a
+ *   sibling finds it.
  * - A work item belongs to the worker that took it off work_list.
  * - A work item that somebody waits for is exclusive: its worker first waits
  *   for what the siblings have in hand and keeps them from starting more. What
@@ -32,7 +32,8 @@
  *					item, for reading for a batch of shared work:
  *					only if it gets it at once
  *	  wb->list_lock
- *	wb->work_lock			leaf
+ *	wb->work_lock			below it only those of workqueues and of
+ *					wb_waitq
  */
 #ifndef _LINUX_BDI_WB_WORKERS_H
 #define _LINUX_BDI_WB_WORKERS_H

@@ -23,7 +23,7 @@ int ioctl_write_stream(struct file *filp, void __user *argp);
  * @mapped: the stream that the filesystem wants for the file
  *
  * A filesystem with streams has taken the one in @iocb out if the device lacks
- * it. One without never looked at it, so it is ignored.
+ * it. Of the others F2FS looks at it by itself, and the rest never did.
  *
  * Return: a stream, 0 for none.
  */

@@ -12,7 +12,7 @@ from lab.docs import measurements, pages
 from lab.result import results
 from lab.tree import change
 from lab.util.errors import LabError
-from tests import madeup, samples
+from tests import samples
 
 PART = "<!-- made: {} -->\nout of date\n<!-- end -->\n"
 
@@ -97,17 +97,3 @@ def test_result_is_kept_by_the_name_of_its_scenario(kept: Path) -> None:
     about = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(about | {"scenario": {"name": "t2"}}))
     assert measurements.name_of(folder) == "t2"
-
-
-def test_change_is_what_is_in_a_measured_kernel(tmp_path: Path) -> None:
-    madeup.clone(tmp_path)
-    (tmp_path / "config").mkdir()
-    for name in ("common", "uml", "smp", "contexts", "hints", "bench"):
-        (tmp_path / "config" / f"{name}.config").write_text("CONFIG_A=y\n")
-    before = change.identity(tmp_path)
-    madeup.write_files(
-        tmp_path, {"kernel/mm/tests/kunit.c": "int test;\n", "config/debug.config": "CONFIG_B=y\n"}
-    )
-    assert change.identity(tmp_path) == before
-    madeup.write_files(tmp_path, {"kernel/mm/ctx.c": "int other;\n"})
-    assert change.identity(tmp_path) != before

@@ -21,7 +21,6 @@
  */
 void bdi_enable_wb_ctx(struct backing_dev_info *bdi)
 {
-	bdi->nr_wb_ctx = num_online_cpus();
 	bdi->max_wb_ctx = BDI_WB_CTX_PER_CPU * num_possible_cpus();
 }
 

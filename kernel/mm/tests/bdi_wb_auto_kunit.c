@@ -74,20 +74,6 @@ static void rotating_disk_is_tried_ever_more_rarely(struct kunit *test)
 	KUNIT_EXPECT_LE(test, f->changes, 2 * (3600 / 160 + 5));
 }
 
-static void device_that_all_wait_for_is_left_alone(struct kunit *test)
-{
-	struct auto_fixture *f = test->priv;
-
-	f->waiting = 97;
-	begin(test, bound_by_flushers);
-	press(f, 600 * HZ);
-	KUNIT_EXPECT_EQ(test, 0, f->changes);
-
-	f->waiting = 96;
-	press(f, 25 * HZ);
-	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
-}
-
 static void slow_device_gets_the_time_it_needs(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
@@ -178,7 +164,6 @@ static struct kunit_case auto_test_cases[] = {
 	KUNIT_CASE(every_flusher_that_pays_is_used_soon),
 	KUNIT_CASE(flushers_that_bring_nothing_are_left_out),
 	KUNIT_CASE(rotating_disk_is_tried_ever_more_rarely),
-	KUNIT_CASE(device_that_all_wait_for_is_left_alone),
 	KUNIT_CASE(slow_device_gets_the_time_it_needs),
 	KUNIT_CASE(steady_load_changes_nothing_for_ten_seconds),
 	KUNIT_CASE(small_losses_do_not_add_up),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of the number of contexts that a BDI finds when its load comes and
- * goes.
+ * goes, and when its flushers wait for the device.
  */
 
 #include "bdi_wb_auto_fixture.h"
@@ -58,10 +58,25 @@ static void load_after_a_lull_is_not_made_to_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
 }
 
+static void device_that_all_wait_for_is_left_alone(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	f->waiting = 97;
+	begin(test, bound_by_flushers);
+	press(f, 600 * HZ);
+	KUNIT_EXPECT_EQ(test, 0, f->changes);
+
+	f->waiting = 96;
+	press(f, 25 * HZ);
+	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+}
+
 static struct kunit_case auto_lull_test_cases[] = {
 	KUNIT_CASE(trial_that_ends_with_the_load_is_undone),
 	KUNIT_CASE(trial_after_which_nobody_waits_is_kept),
 	KUNIT_CASE(load_after_a_lull_is_not_made_to_wait),
+	KUNIT_CASE(device_that_all_wait_for_is_left_alone),
 	{}
 };
 

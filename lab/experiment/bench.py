@@ -191,7 +191,14 @@ def _of_job(job: Path, **settings: Any) -> Scenario:
     ownjob.check(chosen.name, chosen.job.text, stopped_after_s=chosen.stopped_after_s)
     fiojob.check_buffered(chosen.name, chosen.job.text, job.resolve().parent)
     fiojob.check_room(chosen.name, chosen.job.text, job.resolve().parent, chosen.guest.device_mib)
+    if _files_are_few(chosen):
+        return chosen.model_copy(update={"bounds": [one for one in chosen.bounds if one != "bdis"]})
     return chosen
+
+
+def _files_are_few(chosen: Scenario) -> bool:
+    """Say whether a job has fewer files than there are CPUs, so that some of as many devices get none."""
+    return fiojob.most_files(chosen.job.text) < chosen.guest.cpus
 
 
 def _notes(chosen: Scenario) -> list[str]:
@@ -202,7 +209,12 @@ def _notes(chosen: Scenario) -> list[str]:
             f"the job is stopped {chosen.stopped_after_s:.1f} s of the guest after its first write to the "
             "device, whatever its runtime; --machine uml runs it to its end"
         )
-    if "bdis" not in chosen.bounds:
+    if _files_are_few(chosen):
+        said.append(
+            f"no bound from separate BDIs: of {chosen.guest.cpus} devices only "
+            f"{fiojob.most_files(chosen.job.text)} would have a file of the job"
+        )
+    elif "bdis" not in chosen.bounds:
         said.append(
             f"no bound from separate BDIs: {chosen.guest.device_mib} MiB are less than "
             f"{scenarios.LEAST_DEVICE_MIB} for each of {chosen.guest.cpus} CPUs; raise --memory for it"

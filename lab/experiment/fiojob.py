@@ -196,6 +196,19 @@ def file_sizes(text: str) -> dict[str, float]:
     return sizes
 
 
+def most_files(text: str) -> int:
+    """Return how many files a job can have, by its sections as fio reads them."""
+    shared: set[str] = set()
+    own = 0.0
+    for options in sections(text):
+        if "filename" in options:
+            folder = options.get("directory", "")
+            shared |= {f"{folder}/{one}" for one in re.split(r"(?<!\\):", options["filename"])}
+        else:
+            own += _number(options.get("nrfiles", "1")) * _number(options.get("numjobs", "1"))
+    return len(shared) + round(own)
+
+
 def _number(text: str) -> float:
     return _mib(text) * (1 << 20)
 

@@ -435,7 +435,7 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tmp_path / "mine.fio"
-    job.write_text(JOB)
+    job.write_text(JOB.replace("numjobs=2", "numjobs=32"))
     assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0
     *boots, whole, then, stopped = capsys.readouterr().out.splitlines()
     # What answers first comes first.
@@ -451,7 +451,7 @@ def test_dry_run_says_what_does_not_fit_the_budget(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tmp_path / "mine.fio"
-    job.write_text(JOB)
+    job.write_text(JOB.replace("numjobs=2", "numjobs=32"))
     assert run("run", "--job", str(job), "--budget", "1", "--cpus", "32", "--dry-run") == 0
     said = capsys.readouterr().out
     assert "begin within the 1 min 0 s of --budget" in said
@@ -487,6 +487,15 @@ def test_job_that_cannot_gain_is_refused_at_once(
     job.write_text(f"[global]\n{text}")
     assert run("run", "--job", str(job), option, "--dry-run") == 1
     assert complaint in capsys.readouterr().err
+
+
+def test_dry_run_has_no_devices_without_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text("[a]\nrw=randwrite\nsize=1m\nfilename=one:two\nnumjobs=8\n[b]\nrw=write\nsize=1m\n")
+    assert run("run", "--job", str(job), "--dry-run") == 0
+    said = capsys.readouterr().out
+    assert "no bound from separate BDIs: of 8 devices only 3 would have a file of the job" in said
+    assert "separate BDIs: about" not in said
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ The log has to be one in which the lines of each target stand together (``make -
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -43,13 +45,17 @@ def without_lines(text: str) -> str:
 
 
 def new(before: Mapping[str, Counter[str]], after: Mapping[str, Counter[str]]) -> list[str]:
-    """Return what is said after a patch and was not before it, each once; a target is compared with itself.
+    """Return what is said after a patch and was not before it, each once.
+
+    A target is compared with itself, and with what any other said before: a new file that includes a header
+    says of it what others do.
 
     Args:
         before: what was last said of each target before the patch.
         after: what was said of those made since.
     """
-    more = (text for target, said in after.items() for text in said - before.get(target, Counter()))
+    most: Counter[str] = functools.reduce(operator.or_, before.values(), Counter())
+    more = (text for target, said in after.items() for text in said - (before.get(target, Counter()) | most))
     return list(dict.fromkeys(more))
 
 

@@ -47,6 +47,16 @@ def test_what_was_said_as_often_before_is_not_new() -> None:
     assert messages.new(before, {"a.o": Counter({"h: one": 3})}) == ["h: one"]
 
 
+def test_new_file_says_of_a_header_what_others_do() -> None:
+    before = {"a.o": Counter({"h: one": 2, "a.c: x": 1}), "b.o": Counter({"h: one": 3})}
+    assert messages.new(before, {"new.o": Counter({"h: one": 3})}) == []
+    assert messages.new(before, {"new.o": Counter({"h: one": 4, "h: two": 1, "new.c: x": 1})}) == [
+        "h: one",
+        "h: two",
+        "new.c: x",
+    ]
+
+
 def test_words_of_the_compiler_come_before_those_of_make() -> None:
     make = "make[2]: *** [../scripts/Makefile.build:289: fs/inode.o] Error 1"
     error = "../fs/inode.c:5:1: fatal error: no-such.h: No such file or directory"

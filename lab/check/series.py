@@ -97,8 +97,8 @@ def check(
 ) -> list[Checked]:
     """Check the series patch by patch.
 
-    Each outcome is kept in the cache as soon as it is known, and made again only when what decides it has
-    changed.
+    Each outcome is kept in the cache as soon as it is known. One that passed is made again only when what
+    decides it has changed; one that failed may have failed by what is not in the series, so it always is.
 
     Args:
         source: the tree that the series is for.
@@ -132,7 +132,8 @@ def check(
         found = []
         for patch in patches:
             done = {one.name: results[patch, one.name].read() for one in checks}
-            left = [one for one in checks if fresh or done[one.name] is None]
+            passed = {name for name, outcome in done.items() if outcome and not outcome.failures}
+            left = [one for one in checks if fresh or one.name not in passed]
             for outcome in _check(patch, left, tree, progress):
                 results[patch, outcome.check].write(outcome)
                 done[outcome.check] = outcome

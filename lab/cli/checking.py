@@ -36,8 +36,8 @@ def check_series(
     """Check our change patch by patch, and say which patch fails.
 
     Each has to compile for x86-64, arm64 and User-mode Linux, without cgroup writeback and without block
-    devices too, and without a new warning of compiler, sparse, Coccinelle and checkpatch. What was checked
-    before is checked again only when it has changed. Fails if a patch does.
+    devices too, and without a new warning of compiler, sparse, Coccinelle and checkpatch. What has
+    passed is checked again only when it has changed. Fails if a patch does.
     """
     from lab.check import series as checking
     from lab.check import table

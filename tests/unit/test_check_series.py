@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -194,6 +195,14 @@ def test_only_what_changed_is_checked_again(source: Source, repo: Path) -> None:
     assert checked(source, repo) == {1: [], 2: ["fs/stream.c: warning: a new one"]}
     assert len(set(outcomes.iterdir()) - kept) == 1
     write_files(repo, {"kernel/fs/stream.c": "int stream;\n"})
+    assert checked(source, repo) == {1: [], 2: []}
+
+
+def test_what_failed_is_checked_again(source: Source, repo: Path) -> None:
+    assert checked(source, repo) == {1: [], 2: []}
+    outcomes = source.path.parent / "cache/check" / source.identity / "outcomes"
+    for path in outcomes.iterdir():
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"failures": ["what a checker once said"]}))
     assert checked(source, repo) == {1: [], 2: []}
 
 

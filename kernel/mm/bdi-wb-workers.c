@@ -62,8 +62,7 @@ static void wb_create_siblings(struct bdi_writeback *wb)
 	 * Without memory there is one worker, as by default. It does not wait
 	 * for memory: others may wait for what it is about to write.
 	 */
-	siblings = kcalloc(WB_MAX_WORKERS - 1, sizeof(*siblings),
-			   GFP_NOWAIT);
+	siblings = kcalloc(WB_MAX_WORKERS - 1, sizeof(*siblings), GFP_NOWAIT);
 	if (!siblings)
 		return;
 

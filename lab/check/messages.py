@@ -47,15 +47,15 @@ def without_lines(text: str) -> str:
 def new(before: Mapping[str, Counter[str]], after: Mapping[str, Counter[str]]) -> list[str]:
     """Return what is said after a patch and was not before it, each once.
 
-    A target is compared with itself, and with what any other said before: a new file that includes a header
-    says of it what others do.
+    A target is compared with itself. One that is new is compared with what any other said before: of a header
+    that it includes it says what others do.
 
     Args:
         before: what was last said of each target before the patch.
         after: what was said of those made since.
     """
     most: Counter[str] = functools.reduce(operator.or_, before.values(), Counter())
-    more = (text for target, said in after.items() for text in said - (before.get(target, Counter()) | most))
+    more = (text for target, said in after.items() for text in said - before.get(target, most))
     return list(dict.fromkeys(more))
 
 

@@ -50,6 +50,7 @@ def test_what_was_said_as_often_before_is_not_new() -> None:
 def test_new_file_says_of_a_header_what_others_do() -> None:
     before = {"a.o": Counter({"h: one": 2, "a.c: x": 1}), "b.o": Counter({"h: one": 3})}
     assert messages.new(before, {"new.o": Counter({"h: one": 3})}) == []
+    assert messages.new(before, {"a.o": Counter({"h: one": 3})}) == ["h: one"]
     assert messages.new(before, {"new.o": Counter({"h: one": 4, "h: two": 1, "new.c: x": 1})}) == [
         "h: one",
         "h: two",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the number of contexts that a BDI finds when its load comes and
- * goes, and when its flushers wait for the device.
+ * KUnit tests of the number of contexts that a BDI finds where its flushers hold
+ * nobody up: no writer waits any more, or it is the device that all wait for.
  */
 
 #include "bdi_wb_auto_fixture.h"

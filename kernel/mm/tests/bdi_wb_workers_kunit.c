@@ -144,6 +144,23 @@ static void larger_number_counts_in_the_midst_of_work(struct kunit *test)
 	bdi_put(wb->bdi);
 }
 
+/* The rescuer says nothing: a throttled writer queues its worker again. */
+static void only_who_says_so_counts_as_running(struct kunit *test)
+{
+	struct super_block *sb;
+	struct bdi_writeback *wb = make_wb(test, &sb);
+
+	wb_worker_begin(wb, 0);
+	wb_worker_begin(wb, 1);
+	KUNIT_EXPECT_FALSE(test, writeback_in_progress(wb));
+	set_bit(WB_writeback_running, &wb->state);
+	wb_worker_end(wb, 0);
+	KUNIT_EXPECT_TRUE(test, writeback_in_progress(wb));
+	wb_worker_end(wb, 1);
+	KUNIT_EXPECT_FALSE(test, writeback_in_progress(wb));
+	bdi_put(wb->bdi);
+}
+
 static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(idle_worker_goes_first),
 	KUNIT_CASE(busy_workers_take_turns),
@@ -153,6 +170,7 @@ static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(workers_are_for_block_devices),
 	KUNIT_CASE(second_worker_needs_a_filesystem_with_contexts),
 	KUNIT_CASE(larger_number_counts_in_the_midst_of_work),
+	KUNIT_CASE(only_who_says_so_counts_as_running),
 	{}
 };
 

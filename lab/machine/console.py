@@ -41,6 +41,7 @@ _KINDS = [
 _RULE = re.compile(r"^(\[[ .\d]+\] ?)?={20,}$")
 _END = re.compile(r"---\[ end ")
 _BREAKPOINT = re.compile(r"Oops: int3: ")
+_STALE_MAP = re.compile(r"^qemu-system-\S+ \S+:\d+: iotlb_to_section: Assertion ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,18 @@ def is_stale_code(finding: Finding) -> bool:
     code = next((line for line in finding.lines if "] Code: " in line), "")
     before = re.search(r" ([0-9a-f]{2}) <", code)
     return _BREAKPOINT.search(finding.lines[0]) is not None and before is not None and before[1] != "cc"
+
+
+def has_stale_map(console: str) -> bool:
+    """Tell whether QEMU ended itself because a CPU looked up a device's memory in a map that was gone.
+
+    The guest moves devices' memory while it looks for them. QEMU makes a new map then, and tells its other
+    CPUs later: one that asks in between has a number out of one map and looks it up in the other.
+
+    Args:
+        console: all that the guest and QEMU printed.
+    """
+    return _STALE_MAP.search(console) is not None
 
 
 def tail(console: str, lines: int = 20) -> str:

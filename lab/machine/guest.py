@@ -117,7 +117,8 @@ def run(
         stalls: in virtual time, where CPUs stall, by a seed; None: they do not.
 
     A guest that a known fault of the emulator ends while booting is booted once more, see
-    :func:`lab.machine.console.is_stale_code`; its console is kept in console-stale-code.txt.
+    :func:`lab.machine.console.is_stale_code` and :func:`lab.machine.console.has_stale_map`; its console is
+    kept in console-emulator-fault.txt.
 
     Raises:
         GuestError: the kernel printed a report (oops, WARN, lockdep, ...), the time was up, the guest ended
@@ -165,9 +166,9 @@ def run(
             return guest, built.clock()
 
     guest, counters = boot()
-    if _died_of_stale_code(guest):
+    if _died_of_the_emulator(guest):
         if results is not None:
-            (results / "console-stale-code.txt").write_bytes(guest.console)
+            (results / "console-emulator-fault.txt").write_bytes(guest.console)
         guest, counters = boot()
     if results is not None:
         (results / "console.txt").write_bytes(guest.console)
@@ -304,10 +305,13 @@ def _results_folder(results: Path | None) -> str | None:
     return str(results.resolve())
 
 
-def _died_of_stale_code(guest: Guest) -> bool:
+def _died_of_the_emulator(guest: Guest) -> bool:
     """Tell whether a fault of the emulator ended a guest while booting, so that nothing had begun."""
-    found = console.findings(_text(guest))
-    return guest.step == "booting" and bool(found) and console.is_stale_code(found[0])
+    if guest.step != "booting":
+        return False
+    text = _text(guest)
+    found = console.findings(text)
+    return console.is_stale_code(found[0]) if found else console.has_stale_map(text)
 
 
 def _text(guest: Guest) -> str:
@@ -345,8 +349,9 @@ def judge(guest: Guest, timeout_s: float) -> GuestResult:
             raise LabError(guest.error)
         raise GuestError(f"{guest.error}; the kernel's last lines:\n{console.tail(text)}")
     if guest.status is None or not guest.done:
+        cause = " (a fault of QEMU, see docs/guest.md: run it again)" if console.has_stale_map(text) else ""
         raise GuestError(
-            f"the guest ended early, while {guest.step} (exit status {guest.exit_status}); "
+            f"the guest ended early, while {guest.step} (exit status {guest.exit_status}){cause}; "
             f"the kernel's last lines:\n{console.tail(text)}"
         )
     return GuestResult(guest.status, text, guest.seconds, guest.output.decode(errors="replace"))

@@ -65,6 +65,13 @@ def test_report_of_the_kernel_is_no_stale_code(was: str, now: str) -> None:
     assert not console.is_stale_code(found)
 
 
+def test_abort_of_qemu_over_a_map_that_is_gone_is_told_from_others() -> None:
+    text = read("stale-map")
+    assert console.findings(text) == []
+    assert console.has_stale_map(text)
+    assert not console.has_stale_map(text.replace("iotlb_to_section", "memory_region_find"))
+
+
 def test_report_without_end_mark_is_cut_off() -> None:
     text = read("panic") + "more\n" * 1000
     (found,) = console.findings(text)

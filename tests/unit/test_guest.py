@@ -279,29 +279,45 @@ def test_report_fails_a_command_that_succeeded(fake: Fake) -> None:
 
 
 STALE_CODE = (Path(__file__).parent / "fixtures/console/stale-code.txt").read_text()
+STALE_MAP = (Path(__file__).parent / "fixtures/console/stale-map.txt").read_text()
+Fault = tuple[str, str, str]
+# What a guest does that the emulator ends, what is in its console, and what the error says.
+FAULTS_OF_THE_EMULATOR = [
+    (f"print({STALE_CODE!r}, flush=True); hang()", "Oops: int3", "oops (QEMU ran code"),
+    (
+        f"print({STALE_MAP!r}, flush=True); os.kill(os.getpid(), signal.SIGABRT)",
+        "iotlb_to_section",
+        "(a fault of QEMU",
+    ),
+]
 
 
-def test_guest_that_boots_into_stale_code_is_booted_once_more(fake_smp: Fake, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", FAULTS_OF_THE_EMULATOR, ids=["code", "map"])
+def test_guest_whose_boot_the_emulator_ends_is_booted_once_more(
+    fake_smp: Fake, tmp_path: Path, fault: Fault
+) -> None:
+    dies, printed, _ = fault
     kernel = fake_smp(
-        f"if len(os.listdir(NOTES)) == 1: say(step='booting'); print({STALE_CODE!r}, flush=True); hang()\n"
-        "print('booted', flush=True); end(3)"
+        f"if len(os.listdir(NOTES)) == 1: say(step='booting'); {dies}\nprint('booted', flush=True); end(3)"
     )
     result = boot(kernel, results=tmp_path / "results")
     assert (result.status, result.console) == (3, "booted\n")
     assert (tmp_path / "results/console.txt").read_text() == "booted\n"
-    assert "Oops: int3" in (tmp_path / "results/console-stale-code.txt").read_text()
+    assert printed in (tmp_path / "results/console-emulator-fault.txt").read_text()
 
 
-@pytest.mark.parametrize(("step", "boots"), [("booting", 2), ("running the command", 1)])
-def test_stale_code_that_stays_or_meets_a_command_is_an_error(
-    fake_smp: Fake, notes: Path, own_temporary_folder: Path, step: str, boots: int
+@pytest.mark.parametrize("step", ["booting", "running the command"])
+@pytest.mark.parametrize("fault", FAULTS_OF_THE_EMULATOR, ids=["code", "map"])
+def test_fault_of_the_emulator_that_stays_or_meets_a_command_is_an_error(
+    fake_smp: Fake, notes: Path, own_temporary_folder: Path, step: str, fault: Fault
 ) -> None:
-    kernel = fake_smp(f"say(step={step!r}); print({STALE_CODE!r}, flush=True); hang()")
-    with pytest.raises(
-        GuestError, match=rf"oops \(QEMU ran code.*docs/guest.md: run it again\), while {step}"
-    ):
+    dies, _, said = fault
+    kernel = fake_smp(f"say(step={step!r}); {dies}")
+    with pytest.raises(GuestError, match=r"docs/guest.md: run it again\)") as error:
         boot(kernel)
-    assert len(list(notes.iterdir())) == boots
+    assert said in str(error.value)
+    assert f"while {step}" in str(error.value)
+    assert len(list(notes.iterdir())) == (2 if step == "booting" else 1)
     assert nothing_left(notes, own_temporary_folder)
 
 

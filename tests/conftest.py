@@ -31,9 +31,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out, where User-mode Linux is tested, what builds another kernel of the machine ``smp``."""
-    is_left_out = collection_path.name == "test_data_races.py" and config.getoption("--machine") == "uml"
-    return is_left_out or None
+    """Leave out what has a kernel and a machine of its own, but once."""
+    machine_of = {"test_data_races.py": "smp", "test_packages.py": "uml"}
+    machine = config.getoption("--machine")
+    return machine_of.get(collection_path.name, machine) != machine or None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -130,3 +130,29 @@ def schedules(
         proof.run(wanted, show)
     click.echo(output / provenance.TABLE)
     return 1 if found else 0
+
+
+@cli.command()
+@click.option(
+    "--packages",
+    default="packages",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where pwb deb has put packages",
+)
+@output_folder("results/installed", "Folder for the result")
+def installed(*, packages: Path, output: Path) -> None:
+    """Install the packages on a Debian server in QEMU, use them there, and remove them again.
+
+    Prints the session at the server's console. Fails if anything is not as it should be.
+    """
+    from lab.machine.debian import Line
+    from lab.proof import installed as proof
+    from lab.result import provenance
+
+    def show(line: Line) -> None:
+        click.echo(proof.shown(line), nl=False)
+
+    proof.keep(proof.prove(sorted(packages.glob("*.deb")), output, show), output)
+    click.echo(output / provenance.TABLE)

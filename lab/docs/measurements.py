@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from lab.machine.debian import Line
 from lab.probes.ag.probe import AgCosts, AgExtents
 from lab.probes.amplification.probe import Amplification
 from lab.probes.changes.probe import Changes
@@ -26,7 +27,7 @@ from lab.probes.isolation.probe import Isolation
 from lab.probes.pauses.probe import Pauses
 from lab.probes.probe import Probe
 from lab.probes.waits.probe import Waits
-from lab.proof import cuts, mutants, schedules
+from lab.proof import cuts, installed, mutants, schedules
 from lab.result import published_table, report, results, throttle
 from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
@@ -116,6 +117,10 @@ def _cuts(data: bytes, meta: Meta) -> str:
     return cuts.table(TypeAdapter(list[cuts.Outcome]).validate_json(data))
 
 
+def _installed(data: bytes, meta: Meta) -> str:
+    return installed.table(TypeAdapter(list[Line]).validate_json(data))
+
+
 def _mutants(data: bytes, meta: Meta) -> str:
     return mutants.table(TypeAdapter(list[mutants.Outcome]).validate_json(data))
 
@@ -137,6 +142,7 @@ VIEWS: dict[str, View] = {
     "cells": _cells,
     "clock": _clock,
     "cuts": _cuts,
+    "installed": _installed,
     "mutants": _mutants,
     "published": _published,
     "schedules": _schedules,

@@ -116,6 +116,11 @@ def table(name: str) -> str:
     return "\n".join(line for line in lines if line.startswith("|")) + "\n"
 
 
+def session(name: str) -> str:
+    """Return a session at a console, whole."""
+    return (MEASUREMENTS / name / TABLE).read_text(encoding="utf-8")
+
+
 def means(name: str) -> str:
     """Return the means over filesystems of what the throttle is asked for."""
     return throttle.means(measurements.cells(name))
@@ -146,6 +151,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "table": table,
     "means": means,
     "multiples": multiples,
+    "session": session,
     "scaling": over_cpus.scaling,
     "over-cpus": over_cpus.multiples_over_cpus,
     "limits": over_cpus.limits,

@@ -32,8 +32,7 @@ class Apt:
         for part in ("lists/partial", "cache/archives/partial"):
             (work / part).mkdir(parents=True, exist_ok=True)
         (work / "status").touch()
-        sources = [f"deb [signed-by={KEYRING}] {uri} {suite} main\n" for suite in suites]
-        (work / "sources.list").write_text("".join(sources))
+        (work / "sources.list").write_text("".join(f"{self.source(suite)}\n" for suite in suites))
         self._options = {
             "Dir::Etc::SourceList": work / "sources.list",
             "Dir::Etc::SourceParts": "-",
@@ -62,6 +61,10 @@ class Apt:
             text=True,
             check=False,
         )
+
+    def source(self, suite: str) -> str:
+        """Return the line of a sources.list for a suite."""
+        return f"deb [signed-by={KEYRING}] {self._uri} {suite} main"
 
     def update(self) -> str | None:
         """Read the suites' package lists; return why that failed, or None."""

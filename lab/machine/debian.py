@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A Debian server in QEMU: systemd and GRUB on one NVMe drive, a second drive for data, a serial console.
+
+Its disk is made from Debian's packages by mmdebstrap, as any user. GRUB is put on it by the first boot, whose
+kernel QEMU loads; from then on the server starts as hardware does.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pexpect
+
+from lab.machine import host, qemu
+from lab.util.apt import reachable
+from lab.util.errors import LabError
+
+SUITE = "trixie"
+PACKAGES = (
+    *("systemd-sysv", "udev", "dbus", "linux-image-cloud-amd64", "initramfs-tools", "grub-pc"),
+    *("fio", "python3", "xfsprogs", "kmod", "login"),
+)
+CPUS = 4
+# With more, some is above 4 GiB: the firmware puts the drives' registers there, too, and cannot read them.
+MEMORY_MIB = 2048
+DISK_MIB = 6144
+DATA_MIB = 2048
+BOOT_S = 900
+COMMAND_S = 1800
+
+_FILES = {
+    "etc/fstab": "LABEL=root / ext4 errors=remount-ro 0 1\n",
+    "etc/hostname": "server\n",
+    "etc/default/grub.d/serial.cfg": (
+        'GRUB_TIMEOUT=1\nGRUB_TERMINAL=serial\nGRUB_SERIAL_COMMAND="serial --speed=115200"\n'
+        'GRUB_CMDLINE_LINUX="console=ttyS0"\n'
+    ),
+    "etc/systemd/system/serial-getty@ttyS0.service.d/autologin.conf": (
+        "[Service]\nExecStart=\nExecStart=-/sbin/agetty --autologin root --noclear %I dumb\n"
+    ),
+}
+_BEFORE_PARTITION_KIB = 1024
+_ROOM_BYTES = 6 << 30
+# The guest's terminal and QEMU's both put a carriage return before a line feed.
+_LINE_END = "\r+\n"
+_UNPACK = """
+tar -C "$1" -xf "$2" --exclude="./dev/*"
+mke2fs -q -t ext4 -L root -d "$1" -E offset=$3 "$4" $5
+cp "$1"/boot/vmlinuz-* vmlinuz
+cp "$1"/boot/initrd.img-* initrd
+rm -rf "$1"
+"""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What a server starts from.
+
+    Attributes:
+        image: the whole drive.
+        kernel: Debian's, to start it where it has no boot loader yet.
+        initrd: that kernel's.
+    """
+
+    image: Path
+    kernel: Path
+    initrd: Path
+
+
+def make(folder: Path) -> Disk:
+    """Make a drive with Debian and GRUB.
+
+    Args:
+        folder: an empty folder for it.
+
+    Raises:
+        LabError: this computer lacks something, no Debian mirror can be reached, or a step failed.
+    """
+    host.check(host.Need(disk_bytes=_ROOM_BYTES))
+    lists, overlay, tree = (folder / name for name in ("apt", "overlay", "root"))
+    lists.mkdir()
+    tree.mkdir()
+    for name, text in _FILES.items():
+        path = overlay / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    archive, image = folder / "root.tar", folder / "disk"
+    _run(
+        *("mmdebstrap", "--quiet", "--mode=unshare", "--variant=apt", f"--include={','.join(PACKAGES)}"),
+        *('--aptopt=Apt::Install-Recommends "false"', f"--customize-hook=sync-in {overlay} /"),
+        *("--customize-hook=chroot $1 passwd -d root", SUITE, str(archive)),
+        reachable(lists, [SUITE], "Debian", "try again").source(SUITE),
+        folder=folder,
+    )
+    _run("truncate", "-s", f"{DISK_MIB}M", str(image), folder=folder)
+    room = f"{DISK_MIB * 1024 - _BEFORE_PARTITION_KIB}K"
+    offset = str(_BEFORE_PARTITION_KIB * 1024)
+    _run("fakeroot", "sh", "-ec", _UNPACK, "sh", tree, archive, offset, image, room, folder=folder)
+    _run("/sbin/sfdisk", "-q", image, folder=folder, typed=f"{_BEFORE_PARTITION_KIB * 2},,83,*\n")
+    archive.unlink()
+    disk = Disk(image, folder / "vmlinuz", folder / "initrd")
+    with started(disk, folder / "console.txt", has_grub=False) as server:
+        server.run("grub-install /dev/nvme0n1")
+        server.run("update-grub")
+    return disk
+
+
+def _run(*command: str | Path, folder: Path, typed: str | None = None) -> None:
+    done = subprocess.run(command, cwd=folder, input=typed, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LabError(f"{command[0]} failed with status {done.returncode}: {done.stderr.strip()}")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command at the console.
+
+    Attributes:
+        command: what was typed.
+        printed: what came back.
+    """
+
+    command: str
+    printed: str
+
+
+class Server:
+    """A server that runs, at its console.
+
+    Attributes:
+        session: what was typed there, in order, but for what was only looked up.
+    """
+
+    def __init__(self, terminal: pexpect.spawn, show: Callable[[Line], None] = lambda line: None) -> None:
+        """Wait until root is logged in.
+
+        Args:
+            terminal: the console of a server that has just been started.
+            show: called with each line of the session.
+        """
+        self._terminal = terminal
+        self._show = show
+        self.session: list[Line] = []
+        self._log_in()
+
+    def run(self, command: str) -> str:
+        """Type a command; return what it printed.
+
+        Raises:
+            LabError: its exit status is not 0, or it does not end.
+        """
+        status, printed = self._typed(command)
+        self._add(Line(command, printed))
+        if status:
+            raise LabError(f"{command!r} on the server ended with status {status}: {printed.strip()}")
+        return printed
+
+    def look_up(self, command: str) -> str:
+        """Return what a command prints, whatever its exit status; it does not belong to the session.
+
+        Raises:
+            LabError: it does not end.
+        """
+        return self._typed(command)[1]
+
+    def restart(self) -> None:
+        """Restart it: by systemd, the firmware, and GRUB.
+
+        Raises:
+            LabError: it does not come back.
+        """
+        self._terminal.sendline("systemctl reboot")
+        self._add(Line("systemctl reboot", ""))
+        self._wait("reboot: Restarting system", BOOT_S, "the restart")
+        self._log_in()
+
+    def shut_down(self) -> None:
+        """Shut it down.
+
+        Raises:
+            LabError: it goes on.
+        """
+        self._terminal.sendline("systemctl poweroff")
+        self._wait(pexpect.EOF, BOOT_S, "the shutdown")
+
+    def _typed(self, command: str) -> tuple[int, str]:
+        self._terminal.sendline(f"{command}; echo status=$?.")
+        self._wait(rf"status=(\d+)\.{_LINE_END}", COMMAND_S, repr(command))
+        return int(self._terminal.match[1]), re.sub(_LINE_END, "\n", self._terminal.before)
+
+    def _add(self, line: Line) -> None:
+        self.session.append(line)
+        self._show(line)
+
+    def _log_in(self) -> None:
+        self._wait("root@server:~# ", BOOT_S, "the login")
+        # Neither echo nor prompts between what commands print.
+        self._terminal.sendline(
+            "stty -echo cols 200; PS1= DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; "
+            "dmesg --console-off; echo ready=$?"
+        )
+        self._wait(f"ready=0{_LINE_END}", COMMAND_S, "the login")
+
+    def _wait(self, what: object, seconds: int, until: str) -> None:
+        try:
+            self._terminal.expect(what, timeout=seconds)
+        except (pexpect.TIMEOUT, pexpect.EOF) as error:
+            how = "the server ended" if isinstance(error, pexpect.EOF) else f"{seconds} s were not enough"
+            last = "\n".join(str(self._terminal.before).splitlines()[-20:])
+            raise LabError(f"{until}: {how}; the last lines of its console:\n{last}") from None
+
+
+@contextmanager
+def started(
+    disk: Disk,
+    log: Path,
+    *folders: Path,
+    has_grub: bool = True,
+    show: Callable[[Line], None] = lambda line: None,
+) -> Iterator[Server]:
+    """Start a server, and shut it down at the end.
+
+    Args:
+        disk: its first drive, /dev/nvme0n1; what happens there stays.
+        log: file for all that its console shows.
+        folders: what the drives after the second have on them, each as an ext4 filesystem.
+        has_grub: whether the disk has it.
+        show: called with each line of the session.
+
+    Raises:
+        LabError: it does not start, or does not shut down.
+    """
+    data = disk.image.with_suffix(".data")
+    _run("truncate", "-s", f"{DATA_MIB}M", data, folder=disk.image.parent)
+    images = [disk.image, data]
+    for number, folder in enumerate(folders):
+        image = disk.image.with_suffix(f".{number}")
+        _run("mke2fs", "-q", "-t", "ext4", "-d", folder, image, "1G", folder=disk.image.parent)
+        images.append(image)
+    drives = []
+    for number, image in enumerate(images):
+        drives += ["-drive", f"file={image},if=none,id=drive{number},format=raw,cache=unsafe"]
+        name = f"drive=drive{number},serial=drive{number},bootindex={number}"
+        drives += ["-device", f"nvme,{name},max_ioqpairs={CPUS}"]
+    direct = ["-kernel", disk.kernel, "-initrd", disk.initrd, "-append", "root=LABEL=root rw console=ttyS0"]
+    command = [
+        *qemu.find().command(),
+        *("-accel", "tcg,thread=multi,tb-size=512", "-machine", "q35", "-cpu", "max", "-smp", str(CPUS)),
+        *("-m", str(MEMORY_MIB), "-nodefaults", "-display", "none", "-serial", "stdio"),
+        *drives,
+        *([] if has_grub else map(str, direct)),
+    ]
+    with log.open("w", buffering=1, encoding="utf-8") as console:
+        terminal = pexpect.spawn(command[0], command[1:], encoding="utf-8", codec_errors="replace")
+        terminal.logfile_read = console
+        try:
+            server = Server(terminal, show)
+            yield server
+            server.shut_down()
+        finally:
+            terminal.close(force=True)
+            for image in images[1:]:
+                image.unlink()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What our change touches compiles for x86_64 too, with and without what it may depend on."""
+"""What our change touches compiles for x86_64 too, with and without what it may depend on, and as modules."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -32,11 +33,33 @@ CONFIG_UNWINDER_GUESS=y
 BLOCK = "CONFIG_BLOCK=y\nCONFIG_BLK_DEV=y\nCONFIG_BLK_DEV_LABBLK=y\n"
 FILESYSTEMS = BLOCK + "CONFIG_XFS_FS=y\nCONFIG_XFS_RT=y\nCONFIG_EXT4_FS=y\nCONFIG_F2FS_FS=y\n"
 CGROUPS = "CONFIG_CGROUPS=y\nCONFIG_MEMCG=y\nCONFIG_BLK_CGROUP=y\n"
+MODULES = BASE + FILESYSTEMS.replace("_FS=y", "_FS=m") + "CONFIG_MODULES=y\n"
 HINTS = "CONFIG_XFS_AGWB_HINTS=y\n"
+
+# Where the kernel proper exports what a filesystem may use.
+FOLDERS = (
+    "arch/x86",
+    "block",
+    "crypto",
+    "drivers",
+    "fs",
+    "include",
+    "init",
+    "kernel",
+    "lib",
+    "mm",
+    "security",
+)
+# What is a module's own, and what a macro exports that puts its name together.
+OTHERS = {
+    *("__this_module", "get_random_u16", "get_random_u32"),
+    *("io_cgrp_subsys_on_dfl_key", "memory_cgrp_subsys_on_dfl_key"),
+}
 
 SETTINGS = {
     "cgroups": (BASE + FILESYSTEMS + HINTS + CGROUPS, ["CONFIG_CGROUP_WRITEBACK=y", HINTS.strip()]),
     "nocgroups": (BASE + FILESYSTEMS, ["CONFIG_BLOCK=y"]),
+    "modules": (MODULES + HINTS + CGROUPS, ["CONFIG_XFS_FS=m", "CONFIG_F2FS_FS=m"]),
     "noblock": (BASE + "# CONFIG_BLOCK is not set\n", ["# CONFIG_BLOCK is not set"]),
 }
 
@@ -51,18 +74,11 @@ def make(tree: Path, objects: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
+def compiled(source: Source, name: str, wanted: list[str]) -> Path:
+    """Compile for one of the settings; return the folder of the objects."""
     settings, expected = SETTINGS[name]
-    wanted = [*touched(kernel_source), *ours()]
-    if "CONFIG_BLOCK=y" not in settings:
-        wanted = without_block(wanted)
-    if CGROUPS not in settings:
-        wanted = without_cgroups(wanted)
-    if HINTS not in settings:
-        wanted = without_hints(wanted)
-    tree = weave(kernel_source).path
-    objects = cache_dir() / "build" / kernel_source.identity / f"x86-{name}"
+    tree = weave(source).path
+    objects = cache_dir() / "build" / source.identity / f"x86-{name}"
     objects.mkdir(parents=True, exist_ok=True)
     with exclusive(objects / "lock", f"compiling {name} for x86_64"):
         fragment = objects / "fragment"
@@ -72,3 +88,34 @@ def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
         config = (objects / ".config").read_text().splitlines()
         assert [line for line in expected if line not in config] == []
         make(tree, objects, *wanted)
+    return objects
+
+
+@pytest.mark.parametrize("name", ["cgroups", "nocgroups", "noblock"])
+def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
+    settings, _ = SETTINGS[name]
+    wanted = [*touched(kernel_source), *ours()]
+    if "CONFIG_BLOCK=y" not in settings:
+        wanted = without_block(wanted)
+    if CGROUPS not in settings:
+        wanted = without_cgroups(wanted)
+    if HINTS not in settings:
+        wanted = without_hints(wanted)
+    compiled(kernel_source, name, wanted)
+
+
+def test_modules_use_only_what_is_exported(kernel_source: Source) -> None:
+    folders = {"fs/xfs": "xfs", "fs/ext4": "ext4", "fs/f2fs": "f2fs"}
+    modules = [f"{folder}/{module}.o" for folder, module in folders.items()]
+    objects = compiled(kernel_source, "modules", [f"{folder}/" for folder in folders])
+    listed = subprocess.run(["nm", "-u", *modules], cwd=objects, capture_output=True, text=True, check=True)
+    used = set(re.findall(r"^ +U (\w+)$", listed.stdout, re.MULTILINE))
+    assert "blk_finish_plug" in used
+    # Most of the tree are links to the pristine one.
+    command = ["grep", "-RhoE", "--include=*.[chS]", r"\bEXPORT_\w+\(\s*\w+", *FOLDERS]
+    tree = weave(kernel_source).path
+    found = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=True).stdout
+    exported = {line.partition("(")[2].strip() for line in found.splitlines()}
+    # Of an exported tracepoint or static call it is these that a module uses.
+    pasted = re.compile(r"__(tracepoint|traceiter|SC[TK]__tp_func|SC[TK]_)_")
+    assert sorted(name for name in used - OTHERS if pasted.sub("", name) not in exported) == []

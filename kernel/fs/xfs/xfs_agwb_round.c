@@ -126,6 +126,17 @@ static unsigned int xfs_agwb_make_share(const struct xfs_agwb_plan *plan,
 	return plan->worker + i;
 }
 
+/* Issues what the caller has gathered so far; it goes on gathering. */
+static void xfs_agwb_submit_plugged(void)
+{
+	struct blk_plug		*plug = current->plug;
+
+	if (plug) {
+		blk_finish_plug(plug);
+		blk_start_plug(plug);
+	}
+}
+
 /* Returns 0, -ENOMEM, or -EAGAIN where the queue of a worker is full. */
 static int xfs_agwb_begin_round(struct xfs_inode *ip, enum xfs_agwb_mode mode,
 				struct writeback_control *wbc)
@@ -160,7 +171,7 @@ static int xfs_agwb_begin_round(struct xfs_inode *ip, enum xfs_agwb_mode mode,
 		pass->stop = round->start;
 	}
 	/* what this flusher wrote itself comes before what a worker writes */
-	blk_flush_plug(current->plug, false);
+	xfs_agwb_submit_plugged();
 	if (!xfs_agwb_queue_round(round)) {
 		kfree(round);
 		return -EAGAIN;

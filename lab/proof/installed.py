@@ -21,8 +21,7 @@ NAME = "installed"
 FIELD_RESULT = "pwb-field-results.tar.gz"
 
 _NAMES = ("wbctl", "pwb-stock", "pwb-parallel")
-_BY_ID = "/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_drive"
-_DATA, _MEDIA = f"{_BY_ID}1", f"{_BY_ID}2"
+_DATA, _MEDIA = f"{debian.BY_ID}1", f"{debian.BY_ID}2"
 _MENU = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
 _FIO = (
     "fio --name=job --rw=randwrite --bs=4k --size=64m --numjobs=4 --end_fsync=1 --verify=crc32c "
@@ -101,7 +100,7 @@ def _install(server: Server) -> tuple[str, str]:
     server.run("echo GRUB_DEFAULT=saved > /etc/default/grub.d/saved.cfg")
     server.run(f'grub-set-default "{_MENU} $(uname -r)"')
     server.run(f"apt-get install -qq -y /media/{field.TOP}/packages/*.deb 2>&1 | grep ^Setting")
-    found = server.run("ls /lib/modules").split()
+    found = server.run("ls -1 /lib/modules").split()
     [stock] = [release for release in found if release.endswith("-pwb-stock")]
     [parallel] = [release for release in found if release.endswith("-pwb-parallel")]
     return stock, parallel
@@ -137,8 +136,8 @@ def _try_field(server: Server, stock: str, parallel: str) -> bytes:
         server.run(f"{field.TOP}/field run /data/pwb {_FIELD}")
         _expect(server.look_up("ls /data/pwb"), "", "what field leaves behind")
         _check_health(server)
-    server.run(f"{field.TOP}/field pack --output /root")
-    return base64.b64decode(server.look_up(f"base64 {FIELD_RESULT}"))
+    server.run(f"{field.TOP}/field pack")
+    return base64.b64decode(server.look_up(f"base64 {field.TOP}/results/{FIELD_RESULT}"))
 
 
 def _remove(server: Server, old: str) -> None:
@@ -147,7 +146,7 @@ def _remove(server: Server, old: str) -> None:
     server.run("apt-get purge -qq -y wbctl 'linux-image-*-pwb-*' 2>&1 | grep ^Removing")
     server.restart()
     _expect(server.run("uname -r"), f"{old}\n", "the kernel that runs")
-    _expect(server.run("ls /lib/modules"), f"{old}\n", "the kernels that are left")
+    _expect(server.run("ls -1 /lib/modules"), f"{old}\n", "the kernels that are left")
     _expect(server.look_up("ls /boot | grep pwb"), "", "files of our kernels")
     _check_health(server)
 

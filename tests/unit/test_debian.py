@@ -32,7 +32,9 @@ def boot(tmp_path: Path) -> Boot:
         (programs / name).chmod(0o755)
 
     def booted(show: Callable[[Line], None] = lambda line: None, prompt: str = "root@server:~# ") -> Server:
-        script = f"export TERM=dumb PATH={programs}:$PATH; printf 'login\\n{prompt}'; exec bash --norc --noprofile"
+        script = (
+            f"export TERM=dumb PATH={programs}:$PATH; printf 'login\\n{prompt}'; exec bash --norc --noprofile"
+        )
         return Server(pexpect.spawn("bash", ["-c", script], encoding="utf-8"), show)
 
     return booted

@@ -117,8 +117,11 @@ def table(name: str) -> str:
 
 
 def session(name: str) -> str:
-    """Return a session at a console, whole."""
-    return (MEASUREMENTS / name / TABLE).read_text(encoding="utf-8")
+    """Return a session at a console, whole; a line that is too wide for a page goes on below itself."""
+    wrap = textwrap.TextWrapper(WIDEST, subsequent_indent="    ", break_on_hyphens=False)
+    wide = (MEASUREMENTS / name / TABLE).read_text(encoding="utf-8").splitlines()
+    lines = (line if len(line) <= WIDEST else wrap.fill(line) for line in wide)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def means(name: str) -> str:

@@ -97,3 +97,14 @@ def test_result_is_kept_by_the_name_of_its_scenario(kept: Path) -> None:
     about = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(about | {"scenario": {"name": "t2"}}))
     assert measurements.name_of(folder) == "t2"
+
+
+def test_session_is_shown_whole_and_no_wider_than_a_page(kept: Path) -> None:
+    wide = f"# fio {'--option ' * 15}--last"
+    folder = kept.parent / "measurements/present"
+    (folder / "table.md").write_text(f"```\n{wide}\nWRITE: 1\n```\n")
+    text = pages.renewed(page(kept, PART.format("session present") + PART.format("source")))
+    assert max(map(len, text.splitlines())) <= pages.WIDEST
+    assert " ".join(text.split()).count(wide) == 1
+    assert "\n    --option" in text
+    assert text.index("WRITE: 1\n```\n") > text.index("--last\n")

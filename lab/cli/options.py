@@ -27,6 +27,14 @@ def output_folder(default: str, what: str) -> Callable[[Callable[..., Any]], Cal
     return click.option("--output", default=default, show_default=True, type=kind, help=what)
 
 
+def packages_folder(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option that names the folder with packages."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option(
+        "--packages", default="packages", show_default=True, type=kind, metavar="FOLDER", help=what
+    )
+
+
 def source_options(command: _F) -> _F:
     """Add the options that name the kernel source."""
     series = click.option(

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lab.cli.group import cli
-from lab.cli.options import output_folder, source_of, source_options
+from lab.cli.options import output_folder, packages_folder, source_of, source_options
 from lab.util.errors import unknown_name
 
 
@@ -44,14 +44,7 @@ def deb(names: tuple[str, ...], output: Path, tree: Path | None, series: str | N
     metavar="FILE.fio",
     help="fio job file of your own (again for more)  [default: random overwrites by a job on each CPU]",
 )
-@click.option(
-    "--packages",
-    default="packages",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Where pwb deb has put packages; all .deb files there go along",
-)
+@packages_folder("Where pwb deb has put packages; all .deb files there go along")
 @click.option(
     "--output",
     default="pwb-field.tar.gz",

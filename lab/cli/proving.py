@@ -13,6 +13,7 @@ from lab.cli.options import (
     known_filesystem,
     listed_names,
     output_folder,
+    packages_folder,
     source_of,
     source_options,
 )
@@ -133,14 +134,7 @@ def schedules(
 
 
 @cli.command()
-@click.option(
-    "--packages",
-    default="packages",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Where pwb deb has put packages",
-)
+@packages_folder("Where pwb deb has put packages")
 @output_folder("results/installed", "Folder for the result")
 def installed(*, packages: Path, output: Path) -> None:
     """Install the packages on a Debian server in QEMU, use them there, and remove them again.

@@ -141,7 +141,7 @@ def installed(*, packages: Path, output: Path) -> None:
 
     Prints the session at the server's console. Fails if anything is not as it should be.
     """
-    from lab.machine.debian import Line
+    from lab.machine.server_console import Line
     from lab.proof import installed as proof
     from lab.result import provenance
 

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lab.machine.debian import Line
+from lab.machine.server_console import Line
 from lab.probes.ag.probe import AgCosts, AgExtents
 from lab.probes.amplification.probe import Amplification
 from lab.probes.changes.probe import Changes

@@ -11,10 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from lab.machine import console, debian
-from lab.machine.debian import Line, Server
+from lab.machine.server_console import Line, Server
 from lab.package import field
 from lab.result import provenance
 from lab.util.errors import LabError
+from lab.util.paths import cache_dir
 
 NAME = "installed"
 #: What ``field`` brought back, beside the session.
@@ -65,7 +66,7 @@ def prove(packages: Sequence[Path], folder: Path, show: Callable[[Line], None]) 
     missing = [name for name in _NAMES if not any(name in path.name for path in packages)]
     if missing:
         raise LabError(f"no package of {' and '.join(missing)} is there to install: pwb deb makes them")
-    with tempfile.TemporaryDirectory(prefix="pwb-installed-") as work:
+    with tempfile.TemporaryDirectory(prefix="installed-", dir=cache_dir()) as work:
         place = Path(work)
         disk_folder, media = place / "debian", place / "media"
         disk_folder.mkdir()

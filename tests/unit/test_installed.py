@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.machine.debian import Line
+from lab.machine.server_console import Line
 from lab.proof import installed
 from lab.result.provenance import SUMMARY, TABLE
 from lab.util.errors import LabError

@@ -126,7 +126,7 @@ static unsigned int xfs_agwb_make_share(const struct xfs_agwb_plan *plan,
 	return plan->worker + i;
 }
 
-/* Issues what the caller has gathered so far; it goes on gathering. */
+/* Issues what the caller has gathered; no module may call blk_flush_plug(). */
 static void xfs_agwb_submit_plugged(void)
 {
 	struct blk_plug		*plug = current->plug;

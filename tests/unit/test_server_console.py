@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from lab.machine.debian import Line, Server
+from lab.machine.server_console import Line, Server
 from lab.util.errors import LabError
 
 Boot = Callable[..., Server]
@@ -64,6 +64,6 @@ def test_end_of_the_server_is_told_with_its_last_lines(boot: Boot) -> None:
 
 def test_time_is_bounded(boot: Boot, monkeypatch: pytest.MonkeyPatch) -> None:
     server = boot()
-    monkeypatch.setattr("lab.machine.debian.COMMAND_S", 0.2)
+    monkeypatch.setattr("lab.machine.server_console.COMMAND_S", 0.2)
     with pytest.raises(LabError, match=r"'sleep 100': 0.2 s were not enough"):
         server.run("sleep 100")

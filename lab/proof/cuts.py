@@ -67,6 +67,7 @@ class Outcome:
         lost: what was lost, a text each; also a report of the kernel.
         host_s: seconds of the host that it took.
         mended: filesystems whose superblock had to be mended before they could be mounted.
+        passes: passes of the workers of AG-aware writeback, over all cuts.
     """
 
     fs: str
@@ -80,6 +81,7 @@ class Outcome:
     lost: list[str]
     host_s: float
     mended: int = 0
+    passes: int = 0
 
     @property
     def line(self) -> str:
@@ -136,7 +138,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
     command = ["env", f"PYTHONPATH={REPO}", python, "-S", "-m", "tests.guest.cuts"]
     command += [job.fs, str(job.seed), str(job.cuts), *(["--lie"] if lie else [])]
     began = time.monotonic()
-    promised = longer = mended = 0
+    counts = dict.fromkeys(("promised", "longer", "mended", "passes"), 0)
     try:
         done = guest.run(
             job.kernel,
@@ -152,7 +154,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
             lost = [f"the guest's program ended with status {done.status}: {done.output[-2000:]}"]
         else:
             found = json.loads(done.output.splitlines()[-1])
-            promised, longer, mended = (found[name] for name in ("promised", "longer", "mended"))
+            counts = {name: found[name] for name in counts}
             lost = [json.dumps(one) for one in found["lost"]]
     except GuestError as error:
         lost = [str(error)]
@@ -163,9 +165,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
         cpus=job.cpus,
         seed=job.seed,
         cuts=job.cuts,
-        promised=promised,
-        longer=longer,
-        mended=mended,
+        **counts,
         lost=lost,
         host_s=round(time.monotonic() - began, 1),
     )
@@ -203,6 +203,7 @@ def table(found: Sequence[Outcome]) -> str:
                 str(sum(len(one.lost) for one in each)),
                 str(sum(one.longer for one in each)),
                 str(sum(one.mended for one in each)),
+                f"{sum(one.passes for one in each):,}",
                 f"{sum(one.host_s for one in each) / 3600:.2f}",
             ]
         )
@@ -217,6 +218,7 @@ def table(found: Sequence[Outcome]) -> str:
         "lost",
         "longer files",
         "superblocks mended",
+        "passes of workers",
         "hours",
     )
     return markdown.table(columns, rows, left=4)

@@ -4,10 +4,11 @@
 ``python -m tests.guest.cuts FS SEED CUTS [--lie]``. Prints what it found as JSON.
 
 Writers change files of their own in every way that makes or breaks a promise, see promises.py, while the
-number of contexts and workers, the affinity and the mode of AG-aware writeback are others for each cut. Then
-the device loses its power: what its cache holds, and what is in flight, is gone, kept or torn. The filesystem
-is mounted, unmounted, checked by its own tools and mounted again, and every file is compared. With ``--lie``
-nothing is synced and yet promised: a check that finds nothing then sees nothing. Standard library only.
+number of contexts and workers, the affinity and the mode of AG-aware writeback are others for each cut; in
+half of them the number of contexts is another one from the middle of the load on. Then the device loses its
+power: what its cache holds, and what is in flight, is gone, kept or torn. The filesystem is mounted,
+unmounted, checked by its own tools and mounted again, and every file is compared. With ``--lie`` nothing is
+synced and yet promised: a check that finds nothing then sees nothing. Standard library only.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ WRITERS = 4
 FILES = 6
 MOST_SECTORS = 512
 LONGEST_WRITE = 64
+# One writer has a file that AG-aware writeback takes for large: of more than 4 MiB in the page cache.
+LARGE = "large"
+LARGE_SECTORS = 12_000
+MOST_LARGE_SECTORS = 14_000
+LONGEST_LARGE_WRITE = 512
 # A filesystem is used so often; what recovery makes of it is what the next cut meets.
 CUTS_PER_MKFS = 8
 # What dumpe2fs says of a torn superblock, and the status of e2fsck that has mended all it found.
@@ -56,6 +62,7 @@ POWER = DEVICE / "power"
 NODE = Path("/dev/cuts")
 MOUNT = Path("/tmp/cuts")
 XFS_MODES = Path("/sys/fs/xfs/cuts/writeback")
+XFS_COUNTERS = Path("/sys/kernel/debug/xfs/cuts/writeback")
 ATTRIBUTES = {
     "size_mib": 384,
     "queues": 2,
@@ -134,6 +141,7 @@ class Writer:
     def __init__(self, fs: str, number: int, seed: int, *, lie: bool) -> None:
         """Begin without files; ``lie``: promise without a sync."""
         self._fs = fs
+        self._has_large = number == 0
         self.folder = MOUNT / f"writer{number}"
         self._chosen = random.Random(f"{seed} {number}")
         self._lie = lie
@@ -161,6 +169,7 @@ class Writer:
             self.copy,
             self.remove,
             self.sync_all,
+            *[self.write_large] * (8 if self._has_large else 0),
         ]
 
     def begin(self) -> None:
@@ -170,6 +179,8 @@ class Writer:
         self._change = 0
         for number in range(FILES):
             self._create(f"file{number}")
+        if self._has_large:
+            self._create(LARGE, LARGE_SECTORS)
         os.sync()
         for name in self._names:
             self._promise_name(name)
@@ -178,12 +189,16 @@ class Writer:
         """Change files until the power is gone."""
         try:
             while True:
-                way, name = self._chosen.choice(self._ways), self._chosen.choice(list(self._names))
+                way, name = self._chosen.choice(self._ways), self._chosen.choice(self._small)
                 self._begun.append(f"{way.__name__} {name}")
                 way(name)
         except OSError as error:
             if error.errno not in CUT_OFF:
                 raise
+
+    @property
+    def _small(self) -> list[str]:
+        return [name for name in self._names if name != LARGE]
 
     def check(self) -> Found:
         """Compare all files, and begin anew."""
@@ -264,6 +279,21 @@ class Writer:
                 self._sync(os.fsync, fd)
                 file.promise()
         return None
+
+    def write_large(self, name: str) -> None:
+        """Write within the large file or at its end, and make that a promise now and then; no other file."""
+        file, path = self._file(LARGE)
+        end = file.size // SECTOR_BYTES
+        if end > MOST_LARGE_SECTORS:
+            file.truncate(LARGE_SECTORS * SECTOR_BYTES)
+            os.truncate(path, LARGE_SECTORS * SECTOR_BYTES)
+            return
+        first = self._chosen.choice((end, self._chosen.randint(0, end)))
+        with opened(path) as fd:
+            put(fd, first, file.write(first, self._chosen.randint(1, LONGEST_LARGE_WRITE)))
+            if self._chosen.random() < 0.1:
+                self._sync(os.fsync, fd)
+                file.promise()
 
     def write_beyond(self, name: str) -> None:
         """Write past the end, which leaves a hole."""
@@ -388,7 +418,7 @@ class Writer:
             new.clone(source)
             self._sync(os.fsync, new_fd)
             new.promise()
-        self._rename(new_path, self._chosen.choice(list(self._names)), new)
+        self._rename(new_path, self._chosen.choice(self._small), new)
 
     def remove(self, name: str) -> None:
         """Remove a file and make another one of that name."""
@@ -437,7 +467,7 @@ class Writer:
         for file in filter(None, history.possible):
             file.promise()
 
-    def _create(self, name: str) -> None:
+    def _create(self, name: str, sectors: int | None = None) -> None:
         self._change += 1
         self._next_file += WRITERS
         file = File(self._next_file)
@@ -447,7 +477,7 @@ class Writer:
             self._names[name] = History(file)
         with opened(self.folder / name, os.O_CREAT | os.O_EXCL) as fd:
             self._give_stream(fd)
-            put(fd, 0, file.write(0, self._chosen.randint(1, LONGEST_WRITE)))
+            put(fd, 0, file.write(0, sectors or self._chosen.randint(1, LONGEST_WRITE)))
 
     def _new(self) -> tuple[File, Path]:
         self._next_file += WRITERS
@@ -543,13 +573,18 @@ def writer_process(writer: Writer, orders: Connection, answers: Connection) -> N
 
 
 class Machine:
-    """A device, its filesystem and the processes that write there."""
+    """A device, its filesystem and the processes that write there.
+
+    Attributes:
+        passes: passes of AG-aware writeback's workers, over all cuts.
+    """
 
     def __init__(self, fs: str, seed: int, *, lie: bool) -> None:
         """Make the device and start the writers."""
         self._fs = fs
         self._chosen = random.Random(seed)
         self._log = Log()
+        self.passes = 0
         DEVICE.mkdir()
         for name, value in {**ATTRIBUTES, "seed": seed, "power": 1}.items():
             (DEVICE / name).write_text(str(value))
@@ -578,7 +613,7 @@ class Machine:
         root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
         for order, _ in self._writers:
             order.send("go_on")
-        time.sleep(self._chosen.uniform(0.01, LONGEST_LOAD_S))
+        self._wait_while_they_write()
         # Each cut has its own of what is gone, kept and torn.
         (DEVICE / "seed").write_text(str(self._chosen.getrandbits(64)))
         with self._log.only_reports():
@@ -588,10 +623,23 @@ class Machine:
                 fcntl.ioctl(root, SHUTDOWN, WITHOUT_FLUSH)
             for _, answer in self._writers:
                 answer.recv()
+            if XFS_COUNTERS.exists():
+                self.passes += sum(map(int, re.findall(r"passes (\d+)", XFS_COUNTERS.read_text())))
             os.close(root)
             subprocess.run(["umount", str(MOUNT)], check=True)
         POWER.write_text("1")
         return way
+
+    def _wait_while_they_write(self) -> None:
+        seconds = self._chosen.uniform(0.01, LONGEST_LOAD_S)
+        contexts = self._bdi / "nwritebacks"
+        other = self._chosen.choice(WAYS["nwritebacks"])
+        if self._chosen.random() < 0.5 and contexts.exists():
+            time.sleep(seconds / 2)
+            contexts.write_text(other)
+            time.sleep(seconds / 2)
+        else:
+            time.sleep(seconds)
 
     def recover(self) -> Found:
         """Mount, check and compare."""
@@ -671,7 +719,7 @@ def main() -> int:
             used = CUTS_PER_MKFS
         lost += [{"cut": number, "way": way, "what": what[:2000]} for what in found.lost]
     machine.remove()
-    counts = {"cuts": asked.cuts, "promised": promised, "longer": longer, "mended": mended}
+    counts = {"promised": promised, "longer": longer, "mended": mended, "passes": machine.passes}
     print(json.dumps({**counts, "lost": lost}))
     return 0
 

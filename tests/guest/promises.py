@@ -50,6 +50,9 @@ def data_of(sector: Sector) -> bytes:
 
 def is_mixture(found: bytes, possible: Sequence[Sector]) -> bool:
     """Tell whether each word of a sector is that of one of several that there may be."""
+    # Nearly always: words take ten times as long.
+    if any(found == data_of(one) for one in possible):
+        return True
     words = zip(*(_WORDS.unpack(data_of(one)) for one in possible), strict=True)
     return all(word in choice for word, choice in zip(_WORDS.unpack(found), words, strict=True))
 

@@ -28,6 +28,8 @@ def test_what_was_promised_is_there_after_a_power_cut(debug_kernel: Kernel, fs: 
     outcome = cuts.boot(job)
     assert outcome.lost == []
     assert outcome.promised > 100 * count
+    # Which modes three cuts have is up to the seed.
+    assert count < 10 or (outcome.passes > 0) == (fs == "xfs")
 
 
 @pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])

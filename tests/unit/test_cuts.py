@@ -24,6 +24,7 @@ FOUND = Outcome(
     promised=3000,
     longer=1,
     mended=0,
+    passes=1200,
     lost=[],
     host_s=1800.0,
 )
@@ -52,8 +53,8 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
     more = [again, replace(FOUND, seed=2, lost=["a file"]), replace(FOUND, fs="f2fs")]
     cuts.keep(more, kernel, tmp_path)
     assert (tmp_path / provenance.TABLE).read_text().splitlines()[2:] == [
-        "| parallel | uml | f2fs | 1 to 1 | 2 | 50 | 3,000 | 0 | 1 | 0 | 0.50 |",
-        "| parallel | uml | xfs | 1 to 2 | 2 | 100 | 7,000 | 1 | 2 | 0 | 1.00 |",
+        "| parallel | uml | f2fs | 1 to 1 | 2 | 50 | 3,000 | 0 | 1 | 0 | 1,200 | 0.50 |",
+        "| parallel | uml | xfs | 1 to 2 | 2 | 100 | 7,000 | 1 | 2 | 0 | 2,400 | 1.00 |",
     ]
 
 

@@ -209,3 +209,23 @@ def amplification(
     from lab.probes.amplification.probe import Amplification
 
     _measure(Amplification(discard, repetitions), output, tree, series)
+
+
+@cli.command()
+@click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=listed_names, help="Filesystems")
+@click.option(
+    "--hours",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Of this machine, all filesystems together",
+)
+@output_folder("results/endurance", "Folder for the result")
+@source_options
+def endurance(*, fs: list[str], hours: float, output: Path, tree: Path | None, series: str | None) -> None:
+    """Show whether memory, kworkers or latencies grow under a load of writers, syncs, cgroups and resizes."""
+    from lab.probes.endurance.probe import Endurance
+
+    for one in fs:
+        known_filesystem(one)
+    _measure(Endurance(tuple(fs), hours), output, tree, series)

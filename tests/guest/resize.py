@@ -118,9 +118,14 @@ class Times:
         self._words[count % TIMES] = time.perf_counter_ns() - since_ns
         self._words[TIMES] = count + 1
 
+    @property
+    def count(self) -> int:
+        """Return how many there were."""
+        return self._words[TIMES]
+
     def values(self) -> list[int]:
         """Return the last of them."""
-        return list(self._words[: min(self._words[TIMES], TIMES)])
+        return list(self._words[: min(self.count, TIMES)])
 
 
 def summary(times: list[int]) -> str:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Whether memory, workers or latencies grow while contexts, cgroups, syncs and freezes go on for hours."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from pydantic import BaseModel
+
+from lab.experiment.figure import Figure
+from lab.probes.probe import Boot, Probe, Row
+
+GUEST_MEM_MIB = 2048
+DEVICE_MIB = 512
+#: Seconds of the host beside the load: the boot, the comparison of every byte, a busy host.
+BESIDE_S = 600
+#: The first and the last so many rounds of ten are compared.
+TENTH = 10
+DPI = 120
+
+
+class Round(BaseModel):
+    """A round of the load, and what the kernel held after it.
+
+    Attributes:
+        at_s: seconds from the start to its end.
+        writes_s: calls of write() in a second.
+        write_ms: 99.9th percentile of how long they took, in ms.
+        used_mib: memory in use after the caches were dropped.
+        slab_mib: of that in slabs that cannot be reclaimed.
+        percpu_mib: of that per-CPU memory.
+        kworkers: threads of workqueues.
+        dying_cgroups: cgroups that were removed and are still in memory.
+    """
+
+    at_s: float
+    writes_s: float
+    write_ms: float
+    used_mib: float
+    slab_mib: float
+    percpu_mib: float
+    kworkers: int
+    dying_cgroups: int
+
+
+class Recorded(BaseModel):
+    """What the script leaves.
+
+    Attributes:
+        rounds: in order.
+        resizes: how often the number of contexts changed.
+        cgroups: how many cgroups wrote, and were removed.
+    """
+
+    rounds: list[Round]
+    resizes: int
+    cgroups: int
+
+
+@dataclass(frozen=True)
+class Endurance(Probe[Recorded]):
+    """One load for long, on each filesystem.
+
+    Attributes:
+        filesystems: those under test.
+        hours: of the host, all filesystems together.
+    """
+
+    filesystems: tuple[str, ...]
+    hours: float
+
+    name = "endurance"
+    machine = "uml"
+    record = Recorded
+    axes: ClassVar = {"fs": "fs", "rounds": "rounds", "part": "of them"}
+    figures: ClassVar = {
+        "used_mib": Figure("memory in use", "MiB", form=".1f", better="less"),
+        "slab_mib": Figure("slabs", "MiB", better="less"),
+        "percpu_mib": Figure("per-CPU memory", "MiB", better="less"),
+        "kworkers": Figure("kworkers", form=".1f", better="less"),
+        "dying_cgroups": Figure("removed cgroups in memory", form=".1f", better="less"),
+        "writes_s": Figure("writes", "1/s", form=",.0f", better="more"),
+        "write_ms": Figure("write(), 99.9th percentile", "ms", form=".1f", better="less"),
+        "resizes": Figure("changes of contexts", form=",.0f"),
+        "cgroups": Figure("cgroups", form=",.0f"),
+    }
+
+    def boots(self) -> list[Boot]:
+        """Boot a guest for each filesystem."""
+        seconds = self.hours * 3600 / len(self.filesystems)
+        return [
+            Boot(
+                name=fs,
+                script="tests.guest.endurance",
+                arguments=(fs, f"{seconds:.0f}"),
+                axes={"fs": fs},
+                options={
+                    "fs": "none",
+                    "mem_mib": GUEST_MEM_MIB,
+                    "device_size_mib": DEVICE_MIB,
+                    "timeout_s": seconds + BESIDE_S,
+                },
+            )
+            for fs in self.filesystems
+        ]
+
+    def rows(self, boot: Boot, record: Recorded) -> list[Row]:
+        """Set the first tenth of the rounds against the last one: medians."""
+        count = max(1, len(record.rounds) // TENTH)
+        parts = {"first": record.rounds[:count], "last": record.rounds[-count:]}
+        all_along = {"resizes": record.resizes, "cgroups": record.cgroups}
+        of_rounds = [name for name in self.figures if name not in all_along]
+        return [
+            {
+                "rounds": len(record.rounds),
+                "part": f"{part} {count}",
+                **{name: statistics.median(getattr(one, name) for one in rounds) for name in of_rounds},
+                **all_along,
+            }
+            for part, rounds in parts.items()
+        ]
+
+    def draw(self, runs: pd.DataFrame, records: Mapping[str, Recorded], folder: Path) -> None:
+        """Draw a figure above the other, a line for each filesystem."""
+        draw(records, folder / "endurance.png")
+
+
+def draw(recorded: Mapping[str, Recorded], path: Path) -> None:
+    """Draw memory, kworkers and latencies over time.
+
+    Args:
+        recorded: by their filesystems.
+        path: PNG to write.
+    """
+    shown = ("used_mib", "kworkers", "write_ms")
+    figure, grid = plt.subplots(len(shown), sharex=True, figsize=(8, 7), layout="constrained")
+    for axes, name in zip(grid, shown, strict=True):
+        for fs, one in recorded.items():
+            minutes = [each.at_s / 60 for each in one.rounds]
+            axes.plot(minutes, [getattr(each, name) for each in one.rounds], label=fs, linewidth=1.2)
+        axes.set_ylabel(Endurance.figures[name].column)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+    grid[0].legend()
+    grid[-1].set_xlabel("minutes")
+    figure.suptitle("A load that goes on: after each round, with nothing cached")
+    figure.savefig(path, dpi=DPI)
+    plt.close(figure)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The probe of a load that goes on for hours: its guests, its figures and its picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from lab.probes.endurance.probe import BESIDE_S, Endurance, Recorded, Round
+
+FIRST = Round(
+    at_s=20,
+    writes_s=5000,
+    write_ms=2.5,
+    used_mib=100,
+    slab_mib=40.125,
+    percpu_mib=2,
+    kworkers=9,
+    dying_cgroups=0,
+)
+LAST = FIRST.model_copy(update={"at_s": 400.0, "used_mib": 101.0, "kworkers": 12})
+RECORD = Recorded(rounds=[FIRST] * 10 + [LAST] * 10, resizes=12_000, cgroups=900)
+PROBE = Endurance(("xfs", "ext4"), 2)
+
+
+def test_filesystems_share_the_hours() -> None:
+    boots = PROBE.boots()
+    assert [boot.arguments for boot in boots] == [("xfs", "3600"), ("ext4", "3600")]
+    assert boots[0].options["timeout_s"] == 3600 + BESIDE_S
+
+
+def test_first_and_last_tenth_of_the_rounds_have_a_row() -> None:
+    [boot, _] = PROBE.boots()
+    runs = pd.DataFrame([boot.axes | row for row in PROBE.rows(boot, RECORD)])
+    assert PROBE.table(runs).splitlines()[2:] == [
+        "| xfs | 20 | first 2 | 100.0 | 40.12 | 2.00 | 9.0 | 0.0 | 5,000 | 2.5 | 12,000 | 900 |",
+        "| xfs | 20 | last 2 | 101.0 | 40.12 | 2.00 | 12.0 | 0.0 | 5,000 | 2.5 | 12,000 | 900 |",
+    ]
+
+
+def test_one_round_is_first_and_last() -> None:
+    [boot, _] = PROBE.boots()
+    rows = PROBE.rows(boot, RECORD.model_copy(update={"rounds": [FIRST]}))
+    assert [row["part"] for row in rows] == ["first 1", "last 1"]
+
+
+def test_draw(tmp_path: Path) -> None:
+    PROBE.draw(pd.DataFrame(), {"xfs": RECORD, "ext4": RECORD}, tmp_path)
+    assert (tmp_path / "endurance.png").read_bytes().startswith(b"\x89PNG")

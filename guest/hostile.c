@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile SEED COUNT BDI XFS MOST: what do the settings of a device and of XFS, and the ioctl of write streams, make of
- * anything?
+ * hostile WHO SEED COUNT BDI XFS MOST: what do the settings of a device and of XFS, their statistics in debugfs, and the
+ * ioctl of write streams make of anything?
  *
- * COUNT inputs are made up by SEED: right ones, nearly right ones, and noise of any length. As root they are written to
- * the files below BDI (a folder of /sys/class/bdi) and XFS (one of /sys/fs/xfs), and given to the ioctl of files in
- * the working directory. What must be accepted is accepted and then read back, anything else is refused with
- * the error that is documented and changes nothing. MOST is the greatest number of contexts. A tenth of them goes to a
- * process of nobody: it may use the ioctl on its own files, and change no setting.
+ * COUNT inputs are made up by SEED: right ones, nearly right ones, and noise of any length. They are written to the files
+ * below BDI (a folder of /sys/class/bdi) and XFS (one of /sys/fs/xfs), and given to the ioctl of files in the working
+ * directory; all files are read from anywhere. What must be accepted is accepted and then read back, anything else is
+ * refused with the error that is documented and changes nothing. MOST is the greatest number of contexts.
+ *
+ * WHO says what must be refused, and is up to the caller to be:
+ *
+ *	root		may set all
+ *	nobody		without rights, also where it is root of a user namespace of its own
+ *	container	root without capabilities, below a /sys that is read-only and without debugfs
  *
  * Prints how many inputs each target took and refused. At the first wrong answer it says which, and ends with
  * status 1. The same arguments do the same.
  */
+#define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +30,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* As in include/uapi/linux/write_stream.h, which no distribution has. */
@@ -41,7 +46,21 @@ enum { FS_WRITE_STREAM_OP_GET_MAX = 1, FS_WRITE_STREAM_OP_GET = 2, FS_WRITE_STRE
 
 #define FS_IOC_WRITE_STREAM _IOWR('f', 135, struct fs_write_stream)
 
-enum { PAGE = 4096, LONGEST = 2 * PAGE, NOBODY = 65534, SHARE_OF_NOBODY = 10 };
+enum { PAGE = 4096, LONGEST = 2 * PAGE };
+
+#define DEBUGFS "/sys/kernel/debug"
+
+static const struct who {
+	const char *name;
+	/* errors; 0: none, it may */
+	int set, change_rights, see_statistics;
+} all[] = {
+	{ "root", 0, 0, 0 },
+	{ "nobody", EACCES, EPERM, EACCES },
+	{ "container", EROFS, EROFS, ENOENT },
+};
+
+static const struct who *who;
 
 struct target {
 	const char *name;
@@ -69,6 +88,15 @@ static struct target targets[] = {
 };
 
 enum { OF_BDI = 3, TARGETS = sizeof(targets) / sizeof(targets[0]) };
+
+/* In debugfs, for root to read. */
+static struct statistics {
+	const char *name;
+	char path[PATH_MAX];
+	long taken, refused;
+} statistics[] = { { .name = "stats" }, { .name = "wb_stats" }, { .name = "writeback" } };
+
+enum { STATISTICS = sizeof(statistics) / sizeof(statistics[0]) };
 
 static uint64_t state;
 static long taken, refused;		/* by the ioctl */
@@ -142,17 +170,34 @@ static bool is_right(const struct target *target, const char *text, char *reads)
 	return true;
 }
 
-/* Reads a setting: the word in brackets, or the first word. */
-static void read_setting(const struct target *target, char *reads)
+static int open_or_fail(const char *path, int flags)
 {
-	char text[PAGE], *begin = text;
-	int file = open(target->path, O_RDONLY);
-	ssize_t length = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+	int file = open(path, flags);
+
+	if (file < 0)
+		fail("%s cannot be opened", path);
+	return file;
+}
+
+/* Reads a setting as it is shown. */
+static size_t read_all(const struct target *target, char *text)
+{
+	int file = open_or_fail(target->path, O_RDONLY);
+	ssize_t length = read(file, text, PAGE - 1);
 
 	if (length <= 0)
 		fail("%s cannot be read", target->name);
 	close(file);
 	text[length] = 0;
+	return length;
+}
+
+/* Reads a setting: the word in brackets, or the first word. */
+static void read_setting(const struct target *target, char *reads)
+{
+	char text[PAGE], *begin = text;
+
+	read_all(target, text);
 	if (target->words) {
 		begin = strchr(text, '[');
 		if (!begin || strchr(begin + 1, '['))
@@ -161,6 +206,28 @@ static void read_setting(const struct target *target, char *reads)
 	}
 	begin[strcspn(begin, "] \n")] = 0;
 	strcpy(reads, begin);
+}
+
+/* Reads some of a file from anywhere: text, and nothing behind what was read. Returns its length; 0 if it is refused. */
+static size_t read_part(const char *path, char *text, off_t *from)
+{
+	size_t size = chance(LONGEST);
+	int file = open_or_fail(path, O_RDONLY);
+	bool bad = !chance(16);
+	ssize_t length;
+
+	*from = chance(4) ? (off_t)chance(chance(2) ? 100 : LONGEST) : (off_t)chance(UINT64_MAX);
+	memset(text, 0, LONGEST);
+	length = pread(file, bad ? (char *)-PAGE : text, size, *from);
+	if (*from < 0 ? length != -1 || errno != EINVAL :
+	    bad ? length > 0 || (length < 0 && errno != EFAULT) : length < 0)
+		fail("%s gave %zd of %zu bytes at %lld", path, length, size, (long long)*from);
+	close(file);
+	for (ssize_t i = 0; i < LONGEST; i++) {
+		if (i < length ? !isprint((unsigned char)text[i]) && text[i] != '\n' : text[i] != 0)
+			fail("%s has \\%03o at %lld", path, (unsigned char)text[i], (long long)*from + i);
+	}
+	return length < 0 ? 0 : length;
 }
 
 static size_t noise(char *text)
@@ -223,35 +290,98 @@ static void try_setting(struct target *target)
 	char text[LONGEST + 1], before[PAGE], after[PAGE], wanted[PAGE];
 	size_t length = input(target, text);
 	size_t seen = length < PAGE ? length : PAGE;
-	int file = open(target->path, O_WRONLY);
+	bool bad = length && !chance(32);
+	int file = open_or_fail(target->path, O_WRONLY);
 	ssize_t written;
 	int error;
 	bool right;
 
-	if (file < 0)
-		fail("%s cannot be opened", target->name);
 	read_setting(target, before);
 	/* the kernel sees a string, and no more of it than a page */
-	written = write(file, text, length);
+	written = write(file, bad ? (char *)-PAGE : text, length);
 	error = written < 0 ? errno : 0;
 	close(file);
 	text[seen] = 0;
-	right = length && is_right(target, text, wanted);
+	right = length && !bad && is_right(target, text, wanted);
 	read_setting(target, after);
 	if (right ? written != (ssize_t)seen || strcmp(after, wanted) : strcmp(after, before) ||
-	    (length && error != EINVAL))
+	    (length && error != (bad ? EFAULT : EINVAL)))
 		fail("%s was %s, took %zd of %zu bytes \"%.40s\" and is %s", target->name, before, written, length, text,
 		     after);
 	*(right ? &target->taken : &target->refused) += 1;
 }
 
-static void expect(int file, struct fs_write_stream *arg, int wanted, const char *what)
+/* What whoever may not set tries. */
+static void try_to_get_in(struct target *target)
 {
-	int error = ioctl(file, FS_IOC_WRITE_STREAM, arg) ? errno : 0;
+	char before[PAGE], after[PAGE];
+
+	read_setting(target, before);
+	if (open(target->path, chance(2) ? O_WRONLY : O_RDWR | O_TRUNC) >= 0 || errno != who->set)
+		fail("%s can be opened by %s", target->name, who->name);
+	if (!chance(8) && (!chmod(target->path, 0666) || errno != who->change_rights))
+		fail("the rights of %s can be changed by %s", target->name, who->name);
+	if (!chance(8) && (!chown(target->path, getuid(), getgid()) || errno != who->change_rights))
+		fail("the owner of %s can be changed by %s", target->name, who->name);
+	read_setting(target, after);
+	if (strcmp(before, after))
+		fail("%s was %s and is %s", target->name, before, after);
+	target->refused++;
+}
+
+static void try_part_of_setting(const struct target *target)
+{
+	char text[PAGE], part[LONGEST];
+	off_t from;
+	size_t whole = read_all(target, text), length = read_part(target->path, part, &from);
+
+	/* the number behind it is the kernel's, which may have another by now */
+	if (!strncmp(text, "auto", strlen("auto")))
+		return;
+	if (length && ((size_t)from + length > whole || memcmp(part, text + from, length)))
+		fail("%s reads %s, and %s from %lld on", target->name, text, part, (long long)from);
+}
+
+/* It changes all the time: whether it is right is for others to say. */
+static void try_statistics(struct statistics *it)
+{
+	char text[LONGEST];
+	off_t from;
+	int file;
+
+	if (who->see_statistics) {
+		if (open(it->path, chance(2) ? O_RDONLY : O_WRONLY) >= 0 || errno != who->see_statistics)
+			fail("%s can be opened by %s", it->path, who->name);
+		it->refused++;
+		return;
+	}
+	if (chance(2)) {
+		read_part(it->path, text, &from);
+		it->taken++;
+		return;
+	}
+	file = open_or_fail(it->path, chance(2) ? O_WRONLY : O_RDWR);
+	if (write(file, text, noise(text)) >= 0 || errno != EINVAL)
+		fail("%s can be written", it->path);
+	close(file);
+	it->refused++;
+}
+
+static void expect(int file, unsigned long request, struct fs_write_stream *arg, int wanted, const char *what)
+{
+	int error = ioctl(file, request, arg) ? errno : 0;
 
 	if (error != wanted)
 		fail("ioctl on %s gave %d, not %d", what, error, wanted);
 	*(error ? &refused : &taken) += 1;
+}
+
+static unsigned int stream_of(int file)
+{
+	struct fs_write_stream get = { .op_flags = FS_WRITE_STREAM_OP_GET };
+
+	expect(file, FS_IOC_WRITE_STREAM, &get, 0, "a file");
+	return get.stream_id;
 }
 
 static void try_ioctl(int own, int readable, int folder)
@@ -262,94 +392,106 @@ static void try_ioctl(int own, int readable, int folder)
 		.stream_id = chance(2) ? chance(20) : chance(4) ? chance(300) : chance(1ULL << 32),
 		.__reserved = chance(8) ? 0 : 1ULL << chance(64),
 	};
-	struct fs_write_stream get = { .op_flags = FS_WRITE_STREAM_OP_GET };
-	unsigned int set = arg.stream_id;
-	bool sets = arg.op_flags == FS_WRITE_STREAM_OP_SET && !arg.__reserved;
+	unsigned int set = arg.stream_id, before = stream_of(own), after;
+	bool sets = arg.op_flags == FS_WRITE_STREAM_OP_SET;
 	bool known = arg.op_flags == FS_WRITE_STREAM_OP_GET_MAX || arg.op_flags == FS_WRITE_STREAM_OP_GET || sets;
 	bool right = known && !arg.__reserved;
+	unsigned long request = FS_IOC_WRITE_STREAM;
+	struct fs_write_stream *given = &arg;
+	const char *what = "a file";
+	int file = own, wanted;
 
-	expect(own, &most, 0, "a file");
+	expect(own, request, &most, 0, what);
 	if (most.max_streams > 255)
 		fail("there are %u streams", most.max_streams);
+	wanted = right && !(sets && set > most.max_streams) ? 0 : EINVAL;
 	switch (chance(8)) {
 	case 0:
-		expect(own, chance(2) ? NULL : (void *)-PAGE, EFAULT, "a bad address");
-		return;
+		given = chance(2) ? NULL : (void *)-PAGE;
+		wanted = EFAULT;
+		what = "a bad address";
+		break;
 	case 1:
-		expect(folder, &arg, ENOTTY, "a folder");
-		return;
+		file = folder;
+		wanted = ENOTTY;
+		what = "a folder";
+		break;
 	case 2:
-		expect(readable, &arg, !right ? EINVAL : sets ? EBADF : 0, "a file that is not open for writing");
-		return;
+		file = readable;
+		wanted = !right ? EINVAL : sets ? EBADF : 0;
+		what = "a file that is not open for writing";
+		break;
+	case 3:
+		/* another size of the argument is another ioctl */
+		request += 1UL << _IOC_SIZESHIFT;
+		wanted = ENOTTY;
+		what = "a request of another size";
+		break;
 	}
-	expect(own, &arg, !right || (sets && set > most.max_streams) ? EINVAL : 0, "a file");
-	if (!sets || set > most.max_streams)
-		return;
-	expect(own, &get, 0, "a file");
-	if (get.stream_id != set)
-		fail("stream %u was set, and %u is there", set, get.stream_id);
+	expect(file, request, given, wanted, what);
+	after = stream_of(own);
+	if (after != (sets && !wanted ? set : before))
+		fail("stream %u was to become %u, with %d from the ioctl on %s, and is %u", before, set, wanted, what, after);
 }
 
-static void try_everything(long count, const char *name, bool may_set)
+static void try_everything(long count)
 {
-	int own = open(name, O_RDWR | O_CREAT, 0644), readable = open(name, O_RDONLY), folder = open(".", O_RDONLY);
+	int own = open(who->name, O_RDWR | O_CREAT, 0644);
+	int readable = open_or_fail(who->name, O_RDONLY), folder = open_or_fail(".", O_RDONLY);
 
-	if (own < 0 || readable < 0 || folder < 0)
-		fail("%s cannot be made", name);
+	if (own < 0)
+		fail("%s cannot be made", who->name);
 	while (count--) {
 		struct target *target = &targets[chance(TARGETS)];
 
-		if (chance(3) == 0) {
+		switch (chance(12)) {
+		case 0 ... 3:
 			try_ioctl(own, readable, folder);
-		} else if (may_set) {
-			try_setting(target);
-		} else {
-			if (open(target->path, chance(2) ? O_WRONLY : O_RDWR) >= 0 || errno != EACCES)
-				fail("%s can be opened by nobody", target->name);
-			if (!chance(8) && (!chmod(target->path, 0666) || errno != EPERM))
-				fail("the rights of %s can be changed by nobody", target->name);
-			target->refused++;
+			break;
+		case 4:
+			try_part_of_setting(target);
+			break;
+		case 5:
+			try_statistics(&statistics[chance(STATISTICS)]);
+			break;
+		default:
+			(who->set ? try_to_get_in : try_setting)(target);
+			break;
 		}
 	}
 	for (int i = 0; i < TARGETS; i++)
-		printf("%s %s: %ld taken, %ld refused\n", name, targets[i].name, targets[i].taken, targets[i].refused);
-	printf("%s ioctl: %ld taken, %ld refused\n", name, taken, refused);
-	fflush(stdout);
-}
-
-/* Has a process without rights try. */
-static void as_nobody(long count)
-{
-	int status;
-
-	fflush(stdout);
-	if (!fork()) {
-		if (setgid(NOBODY) || setuid(NOBODY))
-			fail("nobody cannot be become");
-		try_everything(count, "nobody", false);
-		exit(0);
-	}
-	if (wait(&status) < 0 || status)
-		exit(1);
+		printf("%s %s: %ld taken, %ld refused\n", who->name, targets[i].name, targets[i].taken, targets[i].refused);
+	for (int i = 0; i < STATISTICS; i++)
+		printf("%s %s: %ld taken, %ld refused\n", who->name, statistics[i].name, statistics[i].taken,
+		       statistics[i].refused);
+	printf("%s ioctl: %ld taken, %ld refused\n", who->name, taken, refused);
 }
 
 int main(int argc, char **argv)
 {
+	const char *bdi, *xfs;
 	long count;
 
-	if (argc != 6) {
-		fprintf(stderr, "usage: %s SEED COUNT BDI XFS MOST\n", argv[0]);
+	for (size_t i = 0; argc == 7 && i < sizeof(all) / sizeof(all[0]); i++)
+		who = strcmp(argv[1], all[i].name) ? who : &all[i];
+	if (!who) {
+		fprintf(stderr, "usage: %s root|nobody|container SEED COUNT BDI XFS MOST\n", argv[0]);
 		return 2;
 	}
-	state = strtoull(argv[1], NULL, 0) * 2 + 1;
-	count = atol(argv[2]);
-	targets[0].most = atoi(argv[5]);
+	state = strtoull(argv[2], NULL, 0) * 2 + 1;
+	count = atol(argv[3]);
+	bdi = argv[4];
+	xfs = argv[5];
+	targets[0].most = atoi(argv[6]);
 	for (int i = 0; i < TARGETS; i++)
-		snprintf(targets[i].path, PATH_MAX, "%s/%s", argv[i < OF_BDI ? 3 : 4], targets[i].name);
-	if (chmod(".", 0777))
-		fail("the working directory cannot be opened to all");
-	as_nobody(count / SHARE_OF_NOBODY);
-	try_everything(count - count / SHARE_OF_NOBODY, "root", true);
-	printf("%ld inputs, all as documented\n", count);
+		snprintf(targets[i].path, PATH_MAX, "%s/%s", i < OF_BDI ? bdi : xfs, targets[i].name);
+	for (int i = 0; i < STATISTICS; i++) {
+		bool of_xfs = i == STATISTICS - 1;
+
+		snprintf(statistics[i].path, PATH_MAX, DEBUGFS "/%s/%s/%s", of_xfs ? "xfs" : "bdi",
+			 basename(of_xfs ? xfs : bdi), statistics[i].name);
+	}
+	try_everything(count);
+	printf("%ld inputs of %s, all as documented\n", count, who->name);
 	return 0;
 }

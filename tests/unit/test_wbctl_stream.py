@@ -102,15 +102,17 @@ int open(const char *path, int flags, ...)
 class Files:
     """A folder with files whose streams are made up, and the wbctl that works on them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, cflags: str = "-O2") -> None:
         self.root = root
+        self.cflags = cflags
         self.folder = root / "files"
         self.state = root / "state"
 
     def make(self) -> None:
         tree = self.root / "wbctl"
         subprocess.run(["cp", "-r", str(SOURCES), str(tree)], check=True)
-        subprocess.run(["make", "--silent", "-B", "-C", str(tree), f"UAPI={UAPI}"], check=True)
+        variables = [f"UAPI={UAPI}", f"CFLAGS={self.cflags}"]
+        subprocess.run(["make", "--silent", "-B", "-C", str(tree), *variables], check=True)
         source = self.root / "ioctl.c"
         source.write_text(IOCTL)
         state = f"""-DSTATE="{self.state}\""""
@@ -224,6 +226,21 @@ def test_what_is_put_in_the_place_of_a_file_is_not_opened(
 def test_names_survive_json(files: Files, name: str) -> None:
     (files.folder / name).touch()
     assert json.loads(files.run("get", "--json", name)) == [{"path": name, "stream": 0}]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"\xff", b"\xc3", b"\x80ab", b"\xe2\x82", b"a\xf0\x9f\x98"),
+        # Too long for what they say, half of a pair, beyond the last character, and no character begins so.
+        *(b"\xc0\xaf", b"\xe0\x80\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80"),
+        *("Ä€\U0001f600".encode(), "\ud7ff\ue000\uffff\U0010ffff".encode()),
+    ],
+)
+def test_names_that_are_no_text_survive_json(files: Files, name: bytes) -> None:
+    (files.folder / os.fsdecode(name)).touch()
+    [found] = json.loads(files.run("get", "--json", os.fsdecode(name)))
+    assert os.fsencode(found["path"]) == name
 
 
 def test_no_streams_has_a_status_of_its_own(files: Files) -> None:

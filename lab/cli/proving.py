@@ -142,11 +142,14 @@ def installed(*, packages: Path, output: Path) -> None:
     Prints the session at the server's console. Fails if anything is not as it should be.
     """
     from lab.machine.server_console import Line
+    from lab.package import folder
     from lab.proof import installed as proof
     from lab.result import provenance
 
     def show(line: Line) -> None:
         click.echo(proof.shown(line), nl=False)
 
-    proof.keep(proof.prove(sorted(packages.glob("*.deb")), output, show), output)
+    found = sorted(packages.glob("*.deb"))
+    made = folder.ours(found)
+    proof.keep(proof.prove(found, output, show), made, output)
     click.echo(output / provenance.TABLE)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pexpect
 
 from lab.machine import host, qemu
+from lab.machine.hardware import QEMU_MIB
 from lab.machine.server_console import Line, Server
 from lab.util.apt import reachable
 from lab.util.errors import LabError
@@ -23,7 +24,7 @@ from lab.util.errors import LabError
 SUITE = "trixie"
 PACKAGES = (
     *("systemd-sysv", "udev", "dbus", "linux-image-cloud-amd64", "initramfs-tools", "grub-pc"),
-    *("fio", "python3", "xfsprogs", "kmod", "login"),
+    *("fio", "python3", "xfsprogs", "e2fsprogs", "kmod", "login"),
 )
 CPUS = 4
 # On a busy host QEMU's HPET can be due again and again: the kernel that starts it never gets further.
@@ -81,7 +82,7 @@ def make(folder: Path) -> Disk:
     Raises:
         LabError: this computer lacks something, no Debian mirror can be reached, or a step failed.
     """
-    host.check(host.Need(disk_bytes=_ROOM_BYTES))
+    host.check(host.Need(disk_bytes=_ROOM_BYTES, memory_bytes=(MEMORY_MIB + QEMU_MIB) << 20))
     lists, overlay, tree = (folder / name for name in ("apt", "overlay", "root"))
     lists.mkdir()
     tree.mkdir()
@@ -109,10 +110,30 @@ def make(folder: Path) -> Disk:
     return disk
 
 
+def check(disk: Disk) -> None:
+    """Check the filesystem of a server that was shut down; nothing in it is mended.
+
+    A check at boot only looks whether it was unmounted.
+
+    Raises:
+        LabError: it has errors, which are named.
+    """
+    offset = _BEFORE_PARTITION_KIB * 1024
+    _run("/sbin/e2fsck", "-f", "-n", f"{disk.image}?offset={offset}", folder=disk.image.parent)
+
+
 def _run(*command: str | Path, folder: Path, typed: str | None = None) -> None:
-    done = subprocess.run(command, cwd=folder, input=typed, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        input=typed,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
-        raise LabError(f"{command[0]} failed with status {done.returncode}: {done.stderr.strip()}")
+        raise LabError(f"{command[0]} failed with status {done.returncode}: {done.stdout.strip()}")
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class Server:
         """Type a command; return what it printed.
 
         Raises:
-            LabError: its exit status is not 0, or it does not end.
+            LabError: its exit status is not 0, or that of a command in its pipeline, or it does not end.
         """
         status, printed = self._typed(command)
         self._add(Line(command, printed))
@@ -77,7 +77,7 @@ class Server:
         Raises:
             LabError: it does not come back.
         """
-        self._terminal.sendline("systemctl reboot")
+        self._end("systemctl reboot")
         self._add(Line("systemctl reboot", ""))
         self._wait("reboot: Restarting system", BOOT_S, "the restart")
         self._log_in()
@@ -88,8 +88,12 @@ class Server:
         Raises:
             LabError: it goes on.
         """
-        self._terminal.sendline("systemctl poweroff")
+        self._end("systemctl poweroff")
         self._wait(pexpect.EOF, BOOT_S, "the shutdown")
+
+    def _end(self, command: str) -> None:
+        # What the kernel reports from now on, nobody can ask it for.
+        self._terminal.sendline(f"dmesg --console-level=warn; {command}")
 
     def _typed(self, command: str) -> tuple[int, str]:
         self._terminal.sendline(f"{command}; echo status=$?.")
@@ -102,10 +106,10 @@ class Server:
 
     def _log_in(self) -> None:
         self._wait("root@server:~# ", BOOT_S, "the login")
-        # Neither echo nor prompts between what commands print.
+        # Neither echo nor prompts between what commands print. A pipeline fails with any of its commands.
         self._terminal.sendline(
             "stty -echo cols 200; PS1= DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; "
-            "dmesg --console-off; echo ready=$?"
+            "set -o pipefail; dmesg --console-off; echo ready=$?"
         )
         self._wait(f"ready=0{_LINE_END}", COMMAND_S, "the login")
 

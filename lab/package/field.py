@@ -12,9 +12,10 @@ from pathlib import Path
 
 from lab.field import job
 from lab.field.command import COMMIT
+from lab.package import folder
+from lab.tree import change
 from lab.util.errors import LabError
 from lab.util.paths import REPO
-from lab.util.process import output
 
 #: The folder that it unpacks to.
 TOP = "pwb-field"
@@ -28,6 +29,7 @@ MODULES = (
     "lab/__init__.py",
     "lab/experiment/__init__.py",
     "lab/experiment/fiojob.py",
+    "lab/experiment/ownjob.py",
     "lab/util/__init__.py",
     "lab/util/errors.py",
     "lab/util/process.py",
@@ -41,13 +43,15 @@ def make(target: Path, jobs: Sequence[Path], packages: Sequence[Path]) -> Path:
     Args:
         target: the archive, ``.tar.gz``; replaced where there is one.
         jobs: fio job files; none: our own, random overwrites.
-        packages: ``.deb`` files to install on the server.
+        packages: ``.deb`` files to install on the server. The archive's commit is that of the kernel with
+            contexts among them, or else the clone's.
 
     Returns:
         ``target``.
 
     Raises:
-        LabError: a job that a server would refuse, or a package that is none.
+        LabError: a job that a server would refuse, a package that is none, or one of ``pwb deb`` of which is
+            not known what it was made of.
     """
     chosen = [*jobs] or [OWN_JOB]
     for path in chosen:
@@ -64,7 +68,8 @@ def make(target: Path, jobs: Sequence[Path], packages: Sequence[Path]) -> Path:
     files |= {f"packages/{path.name}": path for path in packages}
     if len(files) < len(modules) + 2 + len(chosen) + len(packages):
         raise LabError("two jobs or packages have one name: expected each once; rename one of them")
-    commit = output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"])
+    commits = {one.commit for one in folder.ours(packages) if one.change}
+    commit = ", ".join(sorted(commits)) or change.commit()
     new = target.with_name(f".{target.name}.new")
     try:
         # Neither the time of day nor the name of this file is a part of it.

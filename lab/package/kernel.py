@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 from lab.machine import host
-from lab.package import debian_config
-from lab.tree import config
+from lab.package import debian_config, folder
+from lab.tree import change, config, held
 from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
 from lab.tree.source import Source
-from lab.tree.weave import weave
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
 from lab.util.progress import Progress
@@ -41,29 +40,36 @@ def make(flavour: str, source: Source, output: Path) -> Path:
     Args:
         flavour: ``stock``, the tree as it comes, or ``parallel``, woven; a name in :data:`FRAGMENTS`.
         source: the pristine tree; it stays as it is.
-        output: folder for the package; it has to exist.
+        output: folder for the package (:mod:`lab.package.folder`); it has to exist.
 
     Returns:
         The package, ``linux-image-VERSION-pwb-FLAVOUR_*.deb``.
 
     Raises:
         LabError: this computer lacks something, Debian's configuration cannot be had, a setting was lost,
-            make failed (with its first complaints and the path of the log), or another run builds from the
-            same source.
+            make failed (with its first complaints and the path of the log), or another run makes the same
+            package.
     """
-    requests = config.merge([REPO / "config" / f"{name}.config" for name in FRAGMENTS[flavour]])
     host.check(host.Need(disk_bytes=_DISK_BYTES))
     debian = debian_config.fetch(source.series).read_text(encoding="utf-8")
     home = cache_dir() / "build" / source.identity
     name = f"package of the {flavour} kernel {source.version}"
     # The later of two settings of one variable counts.
     variables = ("ARCH=x86_64", *MAKE_VARIABLES, f"LOCALVERSION=-pwb-{flavour}")
-    with exclusive(home / "lock", f"building the {name}"), Progress(name) as progress:
-        progress.step("weave")
+    doing = f"building the {name}"
+    with exclusive(home / "lock", doing, waits=True), Progress(name) as progress, ExitStack() as stack:
+        tree, identity = source.path, None
+        if flavour == "parallel":
+            progress.step("weave")
+            tree = stack.enter_context(held.woven(source, f"{doing} from what was woven")).path
+            identity = change.identity()
+        commit = change.commit()
+        # Read only now: the clone may have been changed while this waited.
+        requests = config.merge([REPO / "config" / f"{name}.config" for name in FRAGMENTS[flavour]])
         kbuild = Kbuild(home / f"deb-{flavour}", name, variables, progress)
-        kbuild.link(source.path if flavour == "stock" else weave(source).path)
+        kbuild.link(tree)
         (kbuild.objects / ".config").write_text(debian + config.text(requests), encoding="utf-8")
         kbuild.configure("olddefconfig", requests)
         kbuild.compile("bindeb-pkg", kbuild.objects / "vmlinux", _OBJECTS, _ENVIRONMENT)
         [package] = kbuild.objects.parent.glob("linux-image-*.deb")
-        return Path(shutil.copy(package, output))
+        return folder.put(package, output, change=identity, commit=commit)

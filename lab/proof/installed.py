@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from lab.machine import console, debian
 from lab.machine.server_console import Line, Server
 from lab.package import field
+from lab.package.folder import Package, kind
 from lab.result import provenance
 from lab.util.errors import LabError
 from lab.util.paths import cache_dir
@@ -21,7 +23,13 @@ NAME = "installed"
 #: What ``field`` brought back, beside the session.
 FIELD_RESULT = "pwb-field-results.tar.gz"
 
-_NAMES = ("wbctl", "pwb-stock", "pwb-parallel")
+_KINDS = ("wbctl", "stock", "parallel")
+_KERNEL = re.compile(r"linux-image-((.+)-pwb-([a-z]+))_")
+# Their files, wherever they are, and what dpkg knows of them; what is below /root was put there by hand.
+_LEFT = (
+    "dpkg -l | grep -e wbctl -e pwb; "
+    "find / -xdev -path /root -prune -o '(' -name '*wbctl*' -o -name '*pwb*' ')' -print"
+)
 _DATA, _MEDIA = f"{debian.BY_ID}1", f"{debian.BY_ID}2"
 _MENU = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
 _FIO = (
@@ -53,7 +61,7 @@ def prove(packages: Sequence[Path], folder: Path, show: Callable[[Line], None]) 
     remove all again and find the old kernel back.
 
     Args:
-        packages: files of wbctl and of both kernels.
+        packages: files of wbctl and of both kernels, one of each.
         folder: for the console, and what ``field`` brings back (:data:`FIELD_RESULT`); made if missing.
         show: called with each line of the session.
 
@@ -63,9 +71,13 @@ def prove(packages: Sequence[Path], folder: Path, show: Callable[[Line], None]) 
     Raises:
         LabError: something is not as it should be, or could not be tried.
     """
-    missing = [name for name in _NAMES if not any(name in path.name for path in packages)]
-    if missing:
-        raise LabError(f"no package of {' and '.join(missing)} is there to install: pwb deb makes them")
+    for wanted in _KINDS:
+        found = [path.name for path in packages if kind(path.name) == wanted]
+        if len(found) != 1:
+            raise LabError(
+                f"expected one package of {wanted} to install, got {', '.join(found) or 'none'}: "
+                "leave one there, or make it with: ./pwb deb"
+            )
     with tempfile.TemporaryDirectory(prefix="installed-", dir=cache_dir()) as work:
         place = Path(work)
         disk_folder, media = place / "debian", place / "media"
@@ -77,7 +89,8 @@ def prove(packages: Sequence[Path], folder: Path, show: Callable[[Line], None]) 
         subprocess.run(["tar", "xf", archive], cwd=media, check=True)
         disk = debian.make(disk_folder)
         folder.mkdir(parents=True, exist_ok=True)
-        with debian.started(disk, folder / "console.txt", media, show=show) as server:
+        log = folder / "console.txt"
+        with debian.started(disk, log, media, show=show) as server:
             _prepare(server)
             old = server.run("uname -r").strip()
             stock, parallel = _install(server)
@@ -85,7 +98,10 @@ def prove(packages: Sequence[Path], folder: Path, show: Callable[[Line], None]) 
             packed = _try_field(server, stock, parallel)
             _remove(server, old)
             (folder / FIELD_RESULT).write_bytes(packed)
-            return server.session
+        # What the kernels said while they shut down.
+        _expect_no_report(log.read_text(encoding="utf-8"))
+        debian.check(disk)
+        return server.session
 
 
 def _prepare(server: Server) -> None:
@@ -148,15 +164,21 @@ def _remove(server: Server, old: str) -> None:
     server.restart()
     _expect(server.run("uname -r"), f"{old}\n", "the kernel that runs")
     _expect(server.run("ls -1 /lib/modules"), f"{old}\n", "the kernels that are left")
-    _expect(server.look_up("ls /boot | grep pwb"), "", "files of our kernels")
+    _expect(server.look_up(_LEFT), "", "what is left of the packages")
     _check_health(server)
 
 
 def _check_health(server: Server) -> None:
-    reports = console.findings(server.look_up("dmesg"))
+    _expect_no_report(server.look_up("dmesg"))
+    # Root is logged in before all of them have started.
+    server.look_up("systemctl is-system-running --wait")
+    _expect(server.look_up("systemctl --failed --quiet --no-legend"), "", "services that failed")
+
+
+def _expect_no_report(text: str) -> None:
+    reports = console.findings(text)
     if reports:
         raise LabError("the server's kernel reported: " + "\n".join(reports[0].lines))
-    _expect(server.look_up("systemctl --failed --quiet --no-legend"), "", "services that failed")
 
 
 def _expect(got: str, expected: str, what: str) -> None:
@@ -180,6 +202,21 @@ def table(session: Iterable[Line]) -> str:
     return f"```\n{''.join(map(shown, session))}```\n"
 
 
-def keep(session: Sequence[Line], folder: Path) -> None:
-    """Write the session as a result."""
-    provenance.write(folder, NAME, map(asdict, session), [], table=table(session))
+def keep(session: Sequence[Line], packages: Sequence[Package], folder: Path) -> None:
+    """Write the session as a result.
+
+    Args:
+        session: what :func:`prove` has returned.
+        packages: what was installed.
+        folder: for the result.
+    """
+    kernels = {found[3]: (found, one) for one in packages if (found := _KERNEL.match(one.file))}
+    about = {
+        "change": kernels["parallel"][1].change,
+        "kernels": {
+            flavour: {"version": name[2], "release": name[1], "identity": package.sha256}
+            for flavour, (name, package) in kernels.items()
+        },
+        "packages": [package.model_dump() for package in packages],
+    }
+    provenance.write(folder, NAME, map(asdict, session), [], table=table(session), about=about)

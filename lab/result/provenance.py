@@ -64,7 +64,7 @@ def collect(
             }
             for kernel in listed
         },
-        "commit": output(["git", "-C", str(REPO), "rev-parse", "--verify", "--quiet", "HEAD"]),
+        "commit": change.commit(),
         "changed_files": len(output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
     }
 
@@ -83,6 +83,7 @@ def write(
     *,
     table: str,
     has_earlier: bool = False,
+    about: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a result: summary.json, meta.json and table.md.
 
@@ -94,15 +95,16 @@ def write(
         table: the table.
         has_earlier: whether there are rows among them that :func:`earlier_rows` returned; the commands that
             measured those are named then, too.
+        about: what ``meta.json`` has beside what :func:`collect` returns, or in place of it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    about = collect(view, kernels)
+    meta = collect(view, kernels) | dict(about or {})
     if has_earlier:
         commands = json.loads((folder / META).read_text(encoding="utf-8"))["command"].split(_THEN)
-        about["command"] = _THEN.join(dict.fromkeys([*commands, about["command"]]))
+        meta["command"] = _THEN.join(dict.fromkeys([*commands, meta["command"]]))
     lines = ",\n".join(json.dumps(row) for row in rows)
     (folder / SUMMARY).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    (folder / META).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    (folder / META).write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(table, encoding="utf-8")
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.machine import host
-from lab.tree import change, config
+from lab.tree import change, config, held
 from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
 from lab.tree.source import Source
-from lab.tree.weave import weave, weave_identity
+from lab.tree.weave import weave_identity
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
@@ -94,37 +94,46 @@ def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
 
     Raises:
         LabError: no such machine or flavour, this computer lacks something, a setting was lost, make failed
-            (with its first complaints and the path of the log), or another run builds from the same source.
+            (with its first complaints and the path of the log), or another run builds the same kernel.
     """
-    requests = config.merge(config.fragments(flavour, machine))
-    target = _TARGETS[machine]
-    lab_only = flavour == "stock"
-    identity = weave_identity(source, lab_only=lab_only)
-    key = _key(flavour, machine, identity, config.text(requests))
-    entry = cache_dir() / "kernel" / key
-    image = Path(target.image).name
-    symbols = entry / "System.map" if target.symbols else None
-    kernel = Kernel(entry / image, flavour, source.version, key, entry / "config", machine, symbols)
-    if _is_intact(entry):
+    kernel, _ = _wanted(flavour, source, machine)
+    if _is_intact(kernel.path.parent):
         return kernel
     host.check(host.Need(disk_bytes=_DISK_BYTES))
+    target = _TARGETS[machine]
+    lab_only = _has_lab_only(flavour)
     home = cache_dir() / "build" / source.identity
     name = f"{flavour} kernel {source.version} for {machine}"
-    with exclusive(home / "lock", f"building the {name}"):
+    with exclusive(home / "lock", f"building the {name}", waits=True):
+        # Waiting can take an hour: the clone may have been changed, or the kernel built.
+        kernel, requests = _wanted(flavour, source, machine)
+        entry = kernel.path.parent
         if _is_intact(entry):
             return kernel
         with Progress(name) as progress:
             if entry.exists():
-                progress.note(f"the cached {flavour} kernel {key} is broken: building it again")
+                progress.note(f"the cached {flavour} kernel {kernel.identity} is broken: building it again")
             progress.step("weave")
-            tree = weave(source, lab_only=lab_only).path
-            # The tree is shared with other clones, which may have another change to weave.
-            with exclusive(tree.parent / "lock", f"building the {name} from what was woven"):
-                # At once, unless another clone was faster, which this refuses.
-                weave(source, lab_only=lab_only)
+            with held.woven(source, f"building the {name} from what was woven", lab_only=lab_only) as tree:
                 kbuild = Kbuild(build_dir(flavour, source, machine), name, make_variables(machine), progress)
-                _store(entry, _run(kbuild, tree, requests, target), kernel)
+                _store(entry, _run(kbuild, tree.path, requests, target), kernel)
     return kernel
+
+
+def _has_lab_only(flavour: str) -> bool:
+    return flavour == "stock"
+
+
+def _wanted(flavour: str, source: Source, machine: str) -> tuple[Kernel, list[config.Request]]:
+    """Return a kernel of what the clone holds now, whether it is built or not, and its settings."""
+    requests = config.merge(config.fragments(flavour, machine))
+    target = _TARGETS[machine]
+    tree = weave_identity(source, lab_only=_has_lab_only(flavour))
+    key = _key(flavour, machine, tree, config.text(requests))
+    entry = cache_dir() / "kernel" / key
+    image = Path(target.image).name
+    symbols = entry / "System.map" if target.symbols else None
+    return Kernel(entry / image, flavour, source.version, key, entry / "config", machine, symbols), requests
 
 
 def build_dir(flavour: str, source: Source, machine: str = "uml") -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from lab.tree import config, strictpatch
 from lab.tree.hooks import own_files
 from lab.util.paths import REPO
+from lab.util.process import output
 
 # No part of a kernel that is measured: documentation, tests.
 _NOT_BUILT = re.compile(r"documentation|tests", re.IGNORECASE)
@@ -38,6 +39,11 @@ def identity(repo: Path = REPO) -> str:
     for name, text in sorted(parts):
         digest.update(f"\0{name}\0{len(text)}\0{text}".encode())
     return digest.hexdigest()
+
+
+def commit(repo: Path = REPO) -> str:
+    """Return the commit (hex) that a clone is at; empty if it cannot be told."""
+    return output(["git", "-C", str(repo), "rev-parse", "--verify", "--quiet", "HEAD"])
 
 
 def _own(folder: Path) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 from lab.result import provenance
@@ -22,10 +23,10 @@ class Kernel:
     """A kernel that was woven onto.
 
     Attributes:
-        version: of its source.
+        version: of its source; of one that could not be fetched its series.
         package: Debian package that the source is of; None: a tree of the user's.
         patches: how many the series has there; 0: it does not weave.
-        refused: why it does not weave; empty: it does.
+        refused: why it does not weave, or could not be fetched; empty: it weaves.
     """
 
     version: str
@@ -45,23 +46,42 @@ def try_all(
         repo: clone that holds ``kernel/`` and ``hooks/``.
 
     Raises:
-        LabError: no mirror can be reached, a series cannot be fetched, or a tree is not one of Linux.
+        LabError: no mirror can be reached, or a tree is not one of Linux.
     """
+    own = [user_tree(tree) for tree in trees]
     found = []
-    sources = [(fetch(series), f"linux-source-{series}") for series in packaged()]
-    for source, package in [*sources, *((user_tree(tree), None) for tree in trees)]:
-        found.append(_try(source, package, repo))
-        show(found[-1])
+    of_packages = (_fetch_and_try(series, repo) for series in packaged())
+    for kernel in chain(of_packages, (_try(source, None, repo) for source in own)):
+        show(kernel)
+        found.append(kernel)
     return found
+
+
+def _fetch_and_try(series: str, repo: Path) -> Kernel:
+    package = f"linux-source-{series}"
+    try:
+        source = fetch(series)
+    except LabError as error:
+        return Kernel(series, package, 0, f"not fetched: {_one_line(error)}")
+    return _try(source, package, repo)
 
 
 def _try(source: Source, package: str | None, repo: Path) -> Kernel:
     try:
         woven = weave(source, repo)
     except LabError as error:
-        return Kernel(source.version, package, 0, str(error))
+        return Kernel(source.version, package, 0, _one_line(error))
     commits = git(woven.path, "rev-list", f"{LAB_TAG}..{BRANCH}").splitlines()
     return Kernel(source.version, package, len(commits))
+
+
+def _one_line(error: LabError) -> str:
+    return " ".join(str(error).split())
+
+
+def line(kernel: Kernel) -> str:
+    """Say in a line what became of a kernel."""
+    return f"Linux {kernel.version}: {kernel.refused or f'weaves, {kernel.patches} patches'}"
 
 
 def table(kernels: Iterable[Kernel]) -> str:

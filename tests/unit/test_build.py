@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from lab.machine import host
-from lab.tree import build, config, kbuild
+from lab.tree import build, config, held, kbuild
 from lab.tree.source import Source
 from lab.tree.weave import Woven
 from lab.util.errors import LabError
@@ -64,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host, "check", lambda _: None)
     monkeypatch.setattr(build, "weave_identity", lambda given, lab_only: given.identity)
-    monkeypatch.setattr(build, "weave", lambda given, lab_only: Woven(given.path, given, given.identity))
+    monkeypatch.setattr(held, "weave", lambda given, *_, **__: Woven(given.path, given, given.identity))
     return tmp_path
 
 
@@ -186,12 +187,12 @@ def test_kernels_are_built_from_a_woven_tree_and_stock_from_the_labs(
     woven = tree(tmp_path / "woven", "woven").path
     identity = {only: "first", not only: "never asked for"}
 
-    def weave(given: Source, *, lab_only: bool) -> Woven:
+    def weave(given: Source, repo: Path, *, lab_only: bool) -> Woven:
         assert lab_only == only
         return Woven(woven, given, identity[lab_only])
 
     monkeypatch.setattr(build, "weave_identity", lambda _, lab_only: identity[lab_only])
-    monkeypatch.setattr(build, "weave", weave)
+    monkeypatch.setattr(held, "weave", weave)
     first = build.build(flavour, source)
     assert first.path.read_text() == "woven"
     (woven / "fs" / "inode.c").write_text("changed")
@@ -269,12 +270,33 @@ def test_an_unknown_machine_is_refused(source: Source) -> None:
         build.build("stock", source, "smb")
 
 
-def test_two_builds_of_one_source_at_once_are_refused(source: Source) -> None:
+def test_a_kernel_that_another_run_builds_is_refused(source: Source) -> None:
+    doing = "building the stock kernel 7.3.4 for uml"
     with (
-        exclusive(cache_dir() / "build" / source.identity / "lock", "building"),
+        exclusive(cache_dir() / "build" / source.identity / "lock", doing),
         pytest.raises(LabError, match="two runs at once"),
     ):
         build.build("stock", source)
+
+
+def test_after_waiting_the_clone_is_built_as_it_is_then(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identities = []
+
+    @contextmanager
+    def edited_meanwhile(path: Path, what: str, *, waits: bool = False) -> Iterator[None]:
+        assert waits
+        identities.append("edited")
+        monkeypatch.setattr(build, "weave_identity", lambda *_, **__: "edited")
+        yield
+
+    before = build._wanted("stock", source, "uml")[0].identity
+    monkeypatch.setattr(build, "exclusive", edited_meanwhile)
+    built = build.build("stock", source)
+    assert identities == ["edited"]
+    assert built.identity != before
+    assert build.build("stock", source) == built
 
 
 def test_no_other_clone_weaves_onto_a_tree_that_is_being_built(
@@ -309,14 +331,14 @@ RUN = """
 import signal
 import sys
 from pathlib import Path
-from lab.tree import build
+from lab.tree import build, held
 from lab.machine import host
 from lab.tree.source import Source
 from lab.tree.weave import Woven
 signal.signal(signal.SIGINT, signal.default_int_handler)
 host.check = lambda _: None
 build.weave_identity = lambda given, lab_only: given.identity
-build.weave = lambda given, lab_only: Woven(given.path, given, given.identity)
+held.weave = lambda given, *_, **__: Woven(given.path, given, given.identity)
 build.build("stock", Source(Path(sys.argv[1]), "7.3.4", "7.3", "id"))
 """
 

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from lab.machine import host
-from lab.package import kernel
-from lab.tree import config
+from lab.package import folder, kernel
+from lab.tree import change, config, held
+from lab.tree.kbuild import Kbuild
 from lab.tree.source import Source
 from lab.tree.weave import Woven
 from lab.util.errors import LabError
@@ -51,7 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host, "check", lambda _: None)
     woven = tree(tmp_path / "woven", "woven")
-    monkeypatch.setattr(kernel, "weave", lambda given: Woven(woven, given, given.identity))
+    monkeypatch.setattr(held, "weave", lambda given, *_, **__: Woven(woven, given, given.identity))
     debian = cache_dir() / "source" / "config-7.3"
     debian.parent.mkdir(parents=True)
     debian.write_text("CONFIG_CLOUD=y\nCONFIG_INFINIBAND=m\n")
@@ -98,6 +100,7 @@ def test_another_call_makes_a_newer_package_of_what_is_there(home: Path, source:
     kernel.make("stock", source, home / "out")
     again = kernel.make("stock", source, home / "out")
     assert again.name == "linux-image-7.3.4-pwb-stock_7.3.4-2_amd64.deb"
+    assert [*(home / "out").glob("*.deb")] == [again]
 
 
 def test_only_the_image_is_packed(home: Path, source: Source) -> None:
@@ -107,12 +110,53 @@ def test_only_the_image_is_packed(home: Path, source: Source) -> None:
     assert "bindeb-pkg" in (home / "arguments").read_text().splitlines()
 
 
-def test_one_run_at_a_time(home: Path, source: Source) -> None:
+def test_a_package_that_another_run_makes_is_refused(home: Path, source: Source) -> None:
+    doing = "building the package of the stock kernel 7.3.4"
     with (
-        exclusive(cache_dir() / "build" / "5ca1ab1e" / "lock", "building another kernel"),
+        exclusive(cache_dir() / "build" / "5ca1ab1e" / "lock", doing),
         pytest.raises(LabError, match="two runs at once"),
     ):
         kernel.make("stock", source, home / "out")
+
+
+def test_another_build_of_the_source_is_waited_for(
+    home: Path, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def waiting(path: Path, what: str, *, waits: bool = False) -> AbstractContextManager[None]:
+        asked.append((path, waits))
+        return nullcontext()
+
+    monkeypatch.setattr(kernel, "exclusive", waiting)
+    kernel.make("stock", source, home / "out")
+    assert asked == [(cache_dir() / "build" / "5ca1ab1e" / "lock", True)]
+
+
+def test_no_other_clone_weaves_onto_a_tree_that_is_packed(
+    home: Path, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = []
+
+    def configure(*_: object) -> None:
+        with pytest.raises(LabError, match="two runs at once"), exclusive(home / "lock", "weaving"):
+            pass
+        refused.append(True)
+        raise LabError("enough")
+
+    monkeypatch.setattr(Kbuild, "configure", configure)
+    with pytest.raises(LabError, match="enough"):
+        kernel.make("parallel", source, home / "out")
+    assert refused == [True]
+    with exclusive(home / "lock", "weaving"):
+        pass
+
+
+def test_it_is_noted_what_a_package_was_made_of(home: Path, source: Source) -> None:
+    made = [kernel.make(flavour, source, home / "out") for flavour in kernel.FRAGMENTS]
+    stock, parallel = folder.ours(made)
+    assert (stock.change, parallel.change) == (None, change.identity())
+    assert stock.commit == parallel.commit == change.commit() != ""
 
 
 @pytest.mark.parametrize("flavour", kernel.FRAGMENTS)

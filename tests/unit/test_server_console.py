@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +14,13 @@ from lab.machine.server_console import Line, Server
 from lab.util.errors import LabError
 
 Boot = Callable[..., Server]
+DMESG = """\
+#!/bin/sh
+echo "$1" > "$0.level"
+"""
 SYSTEMCTL = """\
 #!/bin/sh
+[ "$(cat "${0%/*}/dmesg.level")" != --console-level=warn ] || echo 'WARNING: late'
 case $1 in
     reboot) echo 'reboot: Restarting system'; stty echo; printf 'GRUB\\nroot@server:~# ' ;;
     poweroff) kill -HUP $PPID ;;
@@ -27,15 +33,21 @@ def boot(tmp_path: Path) -> Boot:
     """Return a function that boots a shell whose ``dmesg`` and ``systemctl`` are not the host's."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name, text in (("dmesg", "#!/bin/sh\n"), ("systemctl", SYSTEMCTL)):
+    for name, text in (("dmesg", DMESG), ("systemctl", SYSTEMCTL)):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
 
-    def booted(show: Callable[[Line], None] = lambda line: None, prompt: str = "root@server:~# ") -> Server:
+    def booted(
+        show: Callable[[Line], None] = lambda line: None,
+        prompt: str = "root@server:~# ",
+        log: io.StringIO | None = None,
+    ) -> Server:
         script = (
             f"export TERM=dumb PATH={programs}:$PATH; printf 'login\\n{prompt}'; exec bash --norc --noprofile"
         )
-        return Server(pexpect.spawn("bash", ["-c", script], encoding="utf-8"), show)
+        terminal = pexpect.spawn("bash", ["-c", script], encoding="utf-8")
+        terminal.logfile_read = log
+        return Server(terminal, show)
 
     return booted
 
@@ -55,6 +67,20 @@ def test_session_is_what_was_typed_and_printed(boot: Boot) -> None:
 def test_command_that_fails_is_told(boot: Boot) -> None:
     with pytest.raises(LabError, match=r"'ls /nowhere' on the server ended with status 2: .*No such file"):
         boot().run("ls /nowhere")
+
+
+def test_any_command_of_a_pipeline_fails_it(boot: Boot) -> None:
+    with pytest.raises(LabError, match="ended with status 3: Setting up"):
+        boot().run("(echo Setting up; exit 3) | grep Setting")
+
+
+def test_what_the_kernel_reports_at_the_end_is_on_the_console(boot: Boot) -> None:
+    log = io.StringIO()
+    server = boot(log=log)
+    server.restart()
+    assert log.getvalue().count("WARNING: late") == 1
+    server.shut_down()
+    assert log.getvalue().count("WARNING: late") == 2
 
 
 def test_end_of_the_server_is_told_with_its_last_lines(boot: Boot) -> None:

@@ -68,8 +68,9 @@ CONTEXTS = context(0, dirty=3, io=1, kib=1234, run=1) + context(1, more_io=2, ti
 class Machine:
     """A made-up /sys and /dev, and the wbctl that looks at them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, cflags: str = "-O2") -> None:
         self.root = root
+        self.cflags = cflags
         self.sys = root / "sys"
         self.dev = root / "dev"
         self.debugfs = self.sys / "kernel" / "debug"
@@ -83,7 +84,12 @@ class Machine:
     def make_install(self) -> None:
         places = {"SYSFS_ROOT": self.sys, "DEV_ROOT": self.dev, "CONFIG": self.config}
         flags = " ".join(f"""-D{name}='"{place}"'""" for name, place in places.items())
-        arguments = [f"CPPFLAGS={flags}", "CFLAGS=-O2 -Werror", f"DESTDIR={self.root}", "PREFIX=/usr"]
+        arguments = [
+            f"CPPFLAGS={flags}",
+            f"CFLAGS={self.cflags} -Werror",
+            f"DESTDIR={self.root}",
+            "PREFIX=/usr",
+        ]
         arguments.append(f"UAPI={UAPI}")
         subprocess.run(
             ["make", "--silent", "-C", str(self.root / "wbctl"), *arguments, "install"], check=True
@@ -571,8 +577,32 @@ def test_a_line_may_name_the_device_in_any_way(pinned: Machine, name: str) -> No
 
 def test_apply_as_it_comes_sets_nothing(pinned: Machine) -> None:
     shutil.copy(SOURCES / "wbctl.conf", pinned.config)
-    assert pinned.run("apply", "nullb0") == ""
+    assert pinned.run("apply", "--if-pinned", "nullb0") == ""
     assert settings(pinned) == ["2", "[fs]", "1"]
+
+
+@pytest.mark.parametrize(
+    "line", ["", "# nullb0 contexts=4", "ID/wwn-0x2 contexts=4", "ID/wwn-0x3 contexts=4"]
+)
+def test_apply_says_that_no_line_names_the_device(pinned: Machine, line: str) -> None:
+    pin(pinned, line)
+    assert pinned.fails("apply", "nullb0") == (
+        "no line of /etc/wbctl.conf names 'nullb0': add one, see wbctl(8)"
+    )
+    assert pinned.run("apply", "--if-pinned", "nullb0") == ""
+
+
+def test_apply_if_pinned_sets_what_is_pinned(pinned: Machine) -> None:
+    pin(pinned, "ID/wwn-0x1 contexts=4")
+    assert pinned.run("apply", "--if-pinned", "nullb0").endswith("line 1: contexts=4\n")
+    assert settings(pinned)[0] == "4"
+
+
+def test_a_link_to_a_disk_may_have_an_equals_sign(pinned: Machine) -> None:
+    (pinned.dev / "disk" / "by-id" / "odd=name").symlink_to("../../nullb0")
+    pin(pinned, "ID/odd=name contexts=4")
+    pinned.run("apply", "nullb0")
+    assert settings(pinned)[0] == "4"
 
 
 def test_every_example_of_the_file_can_be_applied(pinned: Machine) -> None:
@@ -600,6 +630,8 @@ def test_every_example_of_the_file_can_be_applied(pinned: Machine) -> None:
             "'worker=2' is not a setting: expected contexts=N, affinity=POLICY or workers=N",
         ),
         ("/ contexts=2", "'/' is no block device: name one that is in /dev/disk/by-id"),
+        ("UUID=1-2 contexts=2", "'UUID=1-2' is no block device: name one that is in /dev/disk/by-id"),
+        ("contexts=2", "'contexts=2' is no block device: name one that is in /dev/disk/by-id"),
     ],
 )
 def test_a_line_with_a_mistake_sets_nothing(pinned: Machine, line: str, sentence: str) -> None:
@@ -618,7 +650,7 @@ def test_a_line_with_a_policy_that_the_kernel_has_not_sets_nothing(pinned: Machi
 
 
 # One that does not exist is refused as well: whether it does is not looked at.
-@pytest.mark.parametrize("name", ["/", "/no/such/path", "./nullb0", "ID/.."])
+@pytest.mark.parametrize("name", ["/", "/no/such/path", "./nullb0", "ID/..", "UUID=1-2"])
 def test_lines_below_one_that_names_no_block_device_are_set(pinned: Machine, name: str) -> None:
     pin(pinned, "ID/wwn-0x1 workers=2", f"{name} contexts=3", "ID/wwn-0x1 contexts=4")
     done = subprocess.run(pinned.command("apply", "nullb0"), capture_output=True, text=True, check=False)
@@ -646,6 +678,16 @@ def test_lines_above_a_mistake_stay_set(pinned: Machine) -> None:
         "/etc/wbctl.conf line 1: contexts=4\n",
     )
     assert settings(pinned) == ["4", "[fs]", "1"]
+
+
+def test_a_line_with_a_byte_of_0_sets_nothing(pinned: Machine) -> None:
+    pinned.config.write_bytes(b"nullb0 workers=2\nnullb0 contexts=4\0 contexts=99\n")
+    done = subprocess.run(pinned.command("apply", "nullb0"), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.replace(str(pinned.root), "")) == (
+        1,
+        "wbctl: /etc/wbctl.conf line 2: there is a byte of 0: make it a text file\n",
+    )
+    assert settings(pinned) == ["2", "[fs]", "2"]
 
 
 def test_of_a_setting_that_is_given_twice_the_last_holds(pinned: Machine) -> None:
@@ -812,6 +854,7 @@ def test_output_that_cannot_be_written(machine: Machine) -> None:
         (("set", "nullb0", ""), "'' is not a setting: expected contexts=N, affinity=POLICY or workers=N"),
         (("apply",), "'apply' takes a device, as in 'wbctl apply sda'"),
         (("apply", "a", "b"), "'apply' takes a device, as in 'wbctl apply sda'"),
+        (("apply", "--if-pinned"), "'apply' takes a device, as in 'wbctl apply sda'"),
     ],
 )
 def test_usage(machine: Machine, arguments: tuple[str, ...], sentence: str) -> None:
@@ -857,7 +900,7 @@ def test_install_and_clean(built: Machine) -> None:
 
 def test_the_udev_rule_runs_what_is_installed(built: Machine) -> None:
     rule = built.root / "usr" / "lib" / "udev" / "rules.d" / "90-wbctl.rules"
-    [program] = re.findall(r'RUN\+="(\S+) apply \$devnode"', rule.read_text())
+    [program] = re.findall(r'RUN\+="(\S+) apply --if-pinned \$devnode"', rule.read_text())
     assert program == "/usr/sbin/wbctl"
     assert (built.root / program.lstrip("/")).is_file()
 
@@ -881,6 +924,7 @@ def test_install_keeps_what_is_pinned(built: Machine) -> None:
         (["wbctl", "set", "sda", "contexts", "=", "a"], ["auto"]),
         (["wbctl", "set", "/dev/s"], []),
         (["wbctl", "apply", ""], []),
+        (["wbctl", "apply", "-"], ["--if-pinned"]),
     ],
 )
 def test_completion(words: list[str], offered: list[str]) -> None:

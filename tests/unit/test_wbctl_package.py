@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from lab.machine import host
-from lab.package import lintian, wbctl
+from lab.package import folder, lintian, wbctl
 from lab.util.errors import LabError
 
 FILES = [
@@ -46,6 +48,31 @@ def test_the_package_has_all_that_belongs_to_wbctl(package: Path) -> None:
 
 def test_the_same_input_gives_the_same_package(package: Path, tmp_path: Path) -> None:
     assert wbctl.make(tmp_path).read_bytes() == package.read_bytes()
+
+
+def test_a_change_makes_a_higher_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "check", lambda _: None)
+    pack = "touch ../wbctl_$(sed -n '1s/.*(\\(.*\\)).*/\\1/p' debian/changelog)_amd64.deb"
+    fake(tmp_path, monkeypatch, "dpkg-buildpackage", pack)
+    tree, packages = tmp_path / "tree", tmp_path / "packages"
+    shutil.copytree(wbctl._TREE, tree)
+    packages.mkdir()
+    monkeypatch.setattr(wbctl, "_TREE", tree)
+    first = wbctl.make(packages)
+    assert wbctl.make(packages) == first
+    page = tree / "wbctl.8"
+    later = page.stat().st_mtime + 3600
+    os.utime(page, (later, later))
+    second = wbctl.make(packages)
+    versions = [path.name.split("_")[1] for path in (first, second)]
+    told("dpkg", "--compare-versions", versions[1], "gt", versions[0])
+    told("dpkg", "--compare-versions", versions[0], "gt", "1.0")
+    assert [*packages.glob("*.deb")] == [second]
+
+
+def test_it_is_noted_what_it_was_made_of(package: Path) -> None:
+    [known] = folder.ours([package])
+    assert known.change is None and known.commit
 
 
 def test_what_is_pinned_survives_an_upgrade(package: Path) -> None:

@@ -153,6 +153,9 @@ static bool find_named(const char *name, char *named)
 	bool is_path;
 
 	*named = '\0';
+	/* UUID=... is a filesystem, and contexts=4 a line without a name; names of disks have no = */
+	if (!strchr(name, '/') && strchr(name, '='))
+		return false;
 	if (!strchr(name, '/') && !is_dev_number(name)) {
 		snprintf(path, sizeof(path), DEV_ROOT "/%s", name);
 		name = path;
@@ -166,7 +169,7 @@ static bool find_named(const char *name, char *named)
  * Looks at the whole line first: one with a mistake in it sets nothing. Returns false if it names
  * something else than a block device, as nobody can tell which device it is about.
  */
-static bool apply_line(char *line, const char *bdi)
+static bool apply_line(char *line, const char *bdi, bool *is_pinned)
 {
 	const char *name = strtok(line, BLANKS), *arg, *given[NR_SETTINGS] = { NULL };
 	char named[BDI_LEN];
@@ -181,6 +184,7 @@ static bool apply_line(char *line, const char *bdi)
 	if (strcmp(named, bdi))
 		return true;
 
+	*is_pinned = true;
 	while ((arg = strtok(NULL, BLANKS)) && *arg != '#')
 		given[find_setting(bdi, arg) - settings] = arg;
 
@@ -195,15 +199,19 @@ static bool apply_line(char *line, const char *bdi)
 
 /*
  * Takes the arguments after 'apply', and returns the exit status. Does not return on an error, but
- * for a line that names no block device: those of other lines are set all the same.
+ * for a line that names no block device: those of other lines are set all the same. udev asks for
+ * each disk that appears, and most have no line: with --if-pinned that is no error.
  */
 int apply(char **args)
 {
+	bool if_pinned = args[0] && !strcmp(args[0], "--if-pinned"), is_pinned = false;
 	char bdi[BDI_LEN], *line = NULL;
 	size_t size = 0;
 	int status = 0;
+	ssize_t length;
 	FILE *file;
 
+	args += if_pinned;
 	if (!args[0] || args[1])
 		errx(1, "'apply' takes a device, as in 'wbctl apply sda'");
 	find_bdi(args[0], bdi);
@@ -212,14 +220,20 @@ int apply(char **args)
 		errx(1, "cannot open " CONFIG " (%s): make it, or install the package wbctl again",
 		     strerror(errno));
 
-	for (unsigned int nr = 1; getline(&line, &size, file) >= 0; nr++) {
+	for (unsigned int nr = 1; (length = getline(&line, &size, file)) >= 0; nr++) {
 		snprintf(origin, sizeof(origin), CONFIG " line %u: ", nr);
-		if (!apply_line(line, bdi))
+		/* a string ends there, and the rest of the line would not be looked at */
+		if (memchr(line, '\0', length))
+			errx(1, "%sthere is a byte of 0: make it a text file", origin);
+		if (!apply_line(line, bdi, &is_pinned))
 			status = 1;
 	}
 	if (ferror(file))
 		errx(1, "cannot read " CONFIG " (%s): make it a text file", strerror(errno));
 	free(line);
 	fclose(file);
+	/* a line that is complained about may have been meant for it */
+	if (!is_pinned && !if_pinned && !status)
+		errx(1, "no line of " CONFIG " names '%s': add one, see wbctl(8)", args[0]);
 	return status;
 }

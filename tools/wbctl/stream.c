@@ -40,16 +40,48 @@ static bool json, recursive;
 static const char *between = "";
 static FILE *out;	/* printed when all went well */
 
+/* Length of the UTF-8 character that a string begins with, 0 if it is none. */
+static int utf8_length(const char *s)
+{
+	static const unsigned int least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned int lead = (unsigned char)*s, code;
+	int length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+	if (lead < 0x80)
+		return 1;
+	if (lead < 0xc0 || lead > 0xf7)
+		return 0;
+
+	code = lead & (0x7f >> length);
+	for (int i = 1; i < length; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return length;
+}
+
+/*
+ * Names are bytes, and JSON is UTF-8. A byte that is not becomes half of a surrogate pair, as
+ * Python's os.fsdecode() has it: a file's owner cannot spoil the output, nor have two names look alike.
+ */
 static void print_json_string(const char *s)
 {
+	int length;
+
 	putc('"', out);
-	for (; *s; s++) {
-		if ((unsigned char)*s < ' ')
+	for (; *s; s += length ? length : 1) {
+		length = utf8_length(s);
+		if (!length)
+			fprintf(out, "\\udc%02x", (unsigned char)*s);
+		else if ((unsigned char)*s < ' ')
 			fprintf(out, "\\u%04x", *s);
 		else if (*s == '"' || *s == '\\')
 			fprintf(out, "\\%c", *s);
 		else
-			putc(*s, out);
+			fwrite(s, length, 1, out);
 	}
 	putc('"', out);
 }

@@ -23,6 +23,8 @@ _wbctl()
 	3:set:*)
 		compopt -o nospace
 		words='contexts= affinity= workers=' ;;
+	2:apply:*:-*)
+		words='--if-pinned' ;;
 	*:contexts:*:-*)
 		words='--json --watch' ;;
 	*:stream:*:-*)

@@ -26,8 +26,10 @@ _REPORT = re.compile(r"^virtual\s+(\w+\s*,\s*)*report\b", re.MULTILINE)
 _OPTIONS = re.compile(r"^//+ ?(?:# )?Options:(.*)$", re.MULTILINE)
 _REQUIRES = re.compile(r"^//+ ?Requires:\s*(\S+)", re.MULTILINE)
 _SAID = re.compile(r"^(?P<path>[^\s:]+):\d+(?::[\d-]+)?:? (?P<text>.*)$")
-# In seconds; a rule that does not come to an end with a file is given up.
+# Of CPU time; a rule that does not come to an end by then is given up.
 _TIMEOUT_S = "120"
+_TIMED_OUT = re.compile(r"\bTimeout\b")
+_NO_END = f"comes to no end in {_TIMEOUT_S} s, so it is not known what it finds"
 # Two of the rules are in part programs in OCaml, whose compiler a kernel's developer need not have.
 _NO_OCAML = "No OCaml compiler found"
 
@@ -44,7 +46,7 @@ class Coccinelle:
         self._home = home
         self._version = output(["spatch", "--version"]).partition("\n")[0]
         texts = [script.read_text(encoding="utf-8") for script in self._scripts]
-        self._rules = hashlib.sha256("\0".join([self._version, *texts]).encode()).hexdigest()
+        self._rules = hashlib.sha256("\0".join([self._version, _NO_END, *texts]).encode()).hexdigest()
 
     def inputs(self, patch: Patch) -> list[str]:
         """Return what decides the outcome for a patch.
@@ -63,10 +65,17 @@ class Coccinelle:
         """Need nothing of the tree below: few files draw a report, and only of those is it asked there."""
 
     def after(self, patch: Patch) -> list[str]:
-        """Look at the files of a patch, and below it at those that draw a report; return what is new."""
+        """Look at the files of a patch, and below it at those that draw a report; return what is new.
+
+        Of a rule that comes to no end it is not known what is new: that is wrong, even if it was so below.
+        """
         after = self._reports(patch.commit, [name for name in patch.files if name.endswith((".c", ".h"))])
         before = self._reports(patch.before, [name for name, said in after.items() if said])
-        return messages.new(before, after)
+        known = {
+            name: Counter({text: count for text, count in said.items() if not text.endswith(_NO_END)})
+            for name, said in before.items()
+        }
+        return messages.new(known, after)
 
     def _reports(self, commit: str, names: Sequence[str]) -> Messages:
         """Return what is reported of the files that a commit has."""
@@ -117,6 +126,11 @@ class Coccinelle:
             errors="replace",
             check=False,
         )
+        if _TIMED_OUT.search(done.stderr):
+            # Given several files it gives them up together: each alone may come to an end.
+            if len(names) == 1:
+                return f"{names[0]}:1: {script.name} {_NO_END}"
+            return "\n".join(self._report(script, folder, [name]) for name in names)
         if done.returncode != 0 and _NO_OCAML not in done.stderr:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise LabError(f"spatch failed with {script.name}, which is of the kernel's own: {last}")

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.tree import held
 from lab.tree.source import Source
-from lab.tree.weave import BRANCH, LAB_TAG, copy_stock, git, weave
+from lab.tree.weave import BRANCH, LAB_TAG, copy_stock, git
 from lab.util.errors import LabError
-from lab.util.lock import exclusive
 from lab.util.paths import REPO
 
 _SYMBOL = re.compile(r"^\+(?:menu)?config (\w+)", re.MULTILINE)
@@ -30,6 +31,8 @@ class Patch:
         before: the commit below it.
         key: what it makes of what: two patches of the same key differ in their messages only.
         files: what it adds or changes, as paths in the tree.
+        added: how many lines it adds.
+        removed: how many lines it removes; one that it changes counts here and there.
     """
 
     number: int
@@ -38,6 +41,8 @@ class Patch:
     before: str
     key: str
     files: tuple[str, ...]
+    added: int
+    removed: int
 
     def __str__(self) -> str:
         """Name it as a sentence does."""
@@ -50,41 +55,49 @@ class CheckTree:
     Attributes:
         path: the tree.
         patches: the series, in order.
-        introduced: the settings (``CONFIG_...``) that the series brings, and the number of the first patch
-            with it.
-        at: number of the patch that the tree shows; 0: none of them.
+        at: number of the patch that the tree shows; 0: none of them; -1: it has shown nothing yet.
     """
 
     def __init__(self, source: Source, home: Path, repo: Path = REPO) -> None:
-        """Weave, and have the tree and its patches in a folder of the cache.
+        """Weave and read the series; the tree itself is there after :meth:`make` only.
 
         Args:
             source: the tree that the series is for.
-            home: the folder; what is in it from an earlier time is used.
+            home: folder of the cache for the tree.
             repo: clone that holds ``kernel/`` and ``hooks/``.
 
         Raises:
-            LabError: the series does not weave, or there is no room for the tree.
+            LabError: the series does not weave.
         """
         self._source = source
+        self._repo = repo
         self.path = home / "linux"
-        home.mkdir(parents=True, exist_ok=True)
-        copy_stock(source.path, self.path)
+        self.at = -1
+        with held.woven(source, "reading what was woven", repo) as woven:
+            self.patches = listed(woven.path)
+
+    def make(self) -> None:
+        """Have the tree; what is there from an earlier time is used.
+
+        Raises:
+            LabError: there is no room for the tree.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        copy_stock(self._source.path, self.path)
         if not (self.path / ".git").is_dir():
             git(self.path, "init", "--quiet", "--initial-branch=checked", "--template=")
-        woven = weave(source, repo)
-        with exclusive(woven.path.parent / "lock", "reading what was woven"):
-            # At once, unless another clone has woven another change since, which this refuses.
-            weave(source, repo)
+        with held.woven(self._source, "reading what was woven", self._repo) as woven:
             wanted = [f"+{ref}:{ref}" for ref in (f"refs/heads/{BRANCH}", f"refs/tags/{LAB_TAG}")]
             git(self.path, "fetch", "--quiet", "--no-tags", str(woven.path), *wanted)
-        self.patches = self._patches()
-        self.introduced = {
+
+    @functools.cached_property
+    def introduced(self) -> dict[str, int]:
+        """The settings (``CONFIG_...``) that the series brings, and the number of the first patch with it."""
+        return {
             f"CONFIG_{symbol}": patch.number
             for patch in reversed(self.patches)
             for symbol in _SYMBOL.findall(git(self.path, "diff", "-U0", patch.before, patch.commit))
         }
-        self.at = -1
 
     def show(self, number: int) -> None:
         """Put the tree to a patch; files that stay the same keep their times, so that make builds little.
@@ -107,18 +120,21 @@ class CheckTree:
         if stock:
             git(self.path, "update-index", "--force-remove", "--", *stock)
 
-    def _patches(self) -> list[Patch]:
-        wanted = ("--reverse", "--format=%H %T %s")
-        before, below = git(self.path, "log", "-1", "--format=%H %T", LAB_TAG).split()
-        patches = []
-        for number, line in enumerate(
-            git(self.path, "log", *wanted, f"{LAB_TAG}..{BRANCH}").splitlines(), start=1
-        ):
-            commit, tree, title = line.split(" ", 2)
-            names = git(self.path, "diff-tree", "-r", "--name-only", "--diff-filter=d", before, commit)
-            patches.append(Patch(number, title, commit, before, f"{below}-{tree}", tuple(names.split())))
-            before, below = commit, tree
-        return patches
+
+def listed(tree: Path) -> list[Patch]:
+    """Return the patches of the change, in order, from a git tree that has the woven branch."""
+    before, below = git(tree, "log", "-1", "--format=%H %T", LAB_TAG).split()
+    commits = git(tree, "log", "--reverse", "--format=%H %T %s", f"{LAB_TAG}..{BRANCH}").splitlines()
+    patches = []
+    for number, line in enumerate(commits, start=1):
+        commit, content, title = line.split(" ", 2)
+        counted = git(tree, "diff-tree", "-r", "--numstat", "--diff-filter=d", before, commit).splitlines()
+        added, removed, files = zip(*(entry.split("\t") for entry in counted), strict=True)
+        key = f"{below}-{content}"
+        lines = (sum(map(int, added)), sum(map(int, removed)))
+        patches.append(Patch(number, title, commit, before, key, files, *lines))
+        before, below = commit, content
+    return patches
 
 
 def chosen(patches: Sequence[Patch], wanted: str | None) -> list[Patch]:

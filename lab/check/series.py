@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import time
@@ -13,14 +14,16 @@ from typing import Protocol
 
 from lab.check.checkpatch import Checkpatch
 from lab.check.coccinelle import Coccinelle
-from lab.check.compiled import Compiled, Strict
+from lab.check.compiled import Compiled
 from lab.check.configurations import CONFIGURATIONS
+from lab.check.docs import Docs
 from lab.check.folder import Folder
 from lab.check.kunit import KUnit
 from lab.check.patches import CheckTree, Patch, chosen
+from lab.check.strict import Strict
 from lab.machine import host
 from lab.tree.source import Source
-from lab.util.errors import unknown_name
+from lab.util.errors import LabError, unknown_name
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
 from lab.util.progress import Progress
@@ -31,10 +34,16 @@ NAMES = (
     *(configuration.name for configuration in CONFIGURATIONS),
     Strict.name,
     Coccinelle.name,
+    Docs.name,
     KUnit.name,
 )
 #: What is checked unless something else is asked for: all that needs no link.
 USUAL = tuple(name for name in NAMES if name != KUnit.name)
+# Made with the last patch only, of all of them.
+_OF_THE_WHOLE = (Docs.name,)
+
+#: By the name of a check, what is wrong, a line each; none: the patch passes; None: it was not made.
+Failures = dict[str, list[str] | None]
 
 _DISK_BYTES = 8 << 30
 
@@ -75,10 +84,25 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Checked:
-    """A patch and what its checks said, in their order."""
+    """A patch and what its checks said.
+
+    Attributes:
+        patch: the patch.
+        said: by the name of each check that is made of it, in their order; None: it was not made yet.
+    """
 
     patch: Patch
-    outcomes: list[Outcome]
+    said: dict[str, Outcome | None]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Return the outcomes that there are."""
+        return [outcome for outcome in self.said.values() if outcome]
+
+    @property
+    def failures(self) -> Failures:
+        """Return what is wrong by the name of each check that is made of it; None: it was not made yet."""
+        return {name: outcome.failures if outcome else None for name, outcome in self.said.items()}
 
     @property
     def failed(self) -> list[Outcome]:
@@ -115,31 +139,75 @@ def check(
         LabError: an unknown check or patch, a program is missing, the series does not weave, the tree below
             it does not compile, or another run checks the same source.
     """
-    for name in names:
-        if name not in NAMES:
-            raise unknown_name("check", name, NAMES)
+    _known_names(names)
     host.check(host.Need(disk_bytes=_DISK_BYTES))
-    home = cache_dir() / "check" / source.identity
+    home = _home(source)
     with (
         exclusive(home / "lock", f"checking the series for {source.version}"),
         Progress("series") as progress,
     ):
         progress.step("weave")
         tree = CheckTree(source, home, repo)
-        patches = chosen(tree.patches, wanted)
+        tree.make()
         checks = [one for one in _checks(source, tree, home, progress) if one.name in names]
-        results = {(patch, one.name): _Result(home, one, patch) for patch in patches for one in checks}
+        results = _results(home, tree, wanted, checks)
         found = []
-        for patch in patches:
-            done = {one.name: results[patch, one.name].read() for one in checks}
-            passed = {name for name, outcome in done.items() if outcome and not outcome.failures}
-            left = [one for one in checks if fresh or one.name not in passed]
+        for patch, kept in results.items():
+            said = {name: result.read() for name, result in kept.items()}
+            passed = {name for name, outcome in said.items() if outcome and not outcome.failures}
+            left = [one for one in checks if one.name in kept and (fresh or one.name not in passed)]
             for outcome in _check(patch, left, tree, progress):
-                results[patch, outcome.check].write(outcome)
-                done[outcome.check] = outcome
-            found.append(Checked(patch, [outcome for outcome in done.values() if outcome]))
+                kept[outcome.check].write(outcome)
+                said[outcome.check] = outcome
+            found.append(Checked(patch, said))
             show(found[-1])
     return found
+
+
+def known(
+    source: Source, names: Sequence[str] = NAMES, wanted: str | None = None, *, repo: Path = REPO
+) -> list[Checked]:
+    """Return what earlier runs, and one that is under way, have found of the series as it is now.
+
+    Args:
+        source: the tree that the series is for.
+        names: of the checks, see :data:`NAMES`.
+        wanted: which patches, see :func:`lab.check.patches.chosen`; None: all.
+        repo: clone that holds ``kernel/`` and ``hooks/``.
+
+    Returns:
+        The patches, in order.
+
+    Raises:
+        LabError: an unknown check or patch, or the series does not weave.
+    """
+    _known_names(names)
+    home = _home(source)
+    tree = CheckTree(source, home, repo)
+    checks = [one for one in _checks(source, tree, home, Progress("series")) if one.name in names]
+    results = _results(home, tree, wanted, checks)
+    return [
+        Checked(patch, {name: _known(result) for name, result in kept.items()})
+        for patch, kept in results.items()
+    ]
+
+
+def _known(result: _Result) -> Outcome | None:
+    try:
+        return result.read()
+    except LabError:
+        # A program is missing here, so that the check was not made with it.
+        return None
+
+
+def _known_names(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in NAMES:
+            raise unknown_name("check", name, NAMES)
+
+
+def _home(source: Source) -> Path:
+    return cache_dir() / "check" / source.identity
 
 
 def _checks(source: Source, tree: CheckTree, home: Path, progress: Progress) -> list[Check]:
@@ -147,7 +215,8 @@ def _checks(source: Source, tree: CheckTree, home: Path, progress: Progress) -> 
     compiled = [Compiled(folder) for folder in folders.values()]
     strict = Strict(folders["x86-64"], tree)
     coccinelle = Coccinelle(source, tree, home / "coccinelle")
-    return [Checkpatch(source, tree), *compiled, strict, coccinelle, KUnit(folders["um"])]
+    docs = Docs(source, tree, home / Docs.name, progress)
+    return [Checkpatch(source, tree), *compiled, strict, coccinelle, docs, KUnit(folders["um"])]
 
 
 def _check(patch: Patch, checks: list[Check], tree: CheckTree, progress: Progress) -> list[Outcome]:
@@ -170,12 +239,33 @@ def _check(patch: Patch, checks: list[Check], tree: CheckTree, progress: Progres
     return outcomes
 
 
+def _results(
+    home: Path, tree: CheckTree, wanted: str | None, checks: Sequence[Check]
+) -> dict[Patch, dict[str, _Result]]:
+    """Return the results of the checks of each patch, whether they are there or not."""
+    return {
+        patch: {
+            one.name: _Result(home, one, patch)
+            for one in checks
+            if one.name not in _OF_THE_WHOLE or patch == tree.patches[-1]
+        }
+        for patch in chosen(tree.patches, wanted)
+    }
+
+
 class _Result:
     """The file in which the outcome of one check of one patch is kept."""
 
     def __init__(self, home: Path, check: Check, patch: Patch) -> None:
-        key = hashlib.sha256("\0".join([check.name, *check.inputs(patch)]).encode()).hexdigest()[:32]
-        self._path = home / "outcomes" / f"{key}.json"
+        self._home = home
+        self._check = check
+        self._patch = patch
+
+    @functools.cached_property
+    def _path(self) -> Path:
+        inputs = "\0".join([self._check.name, *self._check.inputs(self._patch)])
+        key = hashlib.sha256(inputs.encode()).hexdigest()[:32]
+        return self._home / "outcomes" / f"{key}.json"
 
     def read(self) -> Outcome | None:
         try:

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from lab.check import result
 from lab.check.series import Checked
 from lab.util.progress import duration
 
@@ -20,11 +21,12 @@ def show(console: Console, found: Sequence[Checked]) -> None:
     """Print the table, and below it each line that is wrong."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("patch", overflow="ellipsis", no_wrap=True)
-    for outcome in found[0].outcomes:
-        table.add_column(outcome.check)
+    names = result.columns([checked.failures for checked in found])
+    for name in names:
+        table.add_column(name)
     for checked in found:
-        said = ("FAILS" if outcome.failures else "ok" for outcome in checked.outcomes)
-        table.add_row(f"{checked.patch.number} {checked.patch.title}", *said)
+        words = result.words(checked.failures, names, not_made="-")
+        table.add_row(f"{checked.patch.number} {checked.patch.title}", *words)
     console.print(table)
     for checked in found:
         for outcome in checked.failed:

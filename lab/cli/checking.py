@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lab.cli.group import cli
-from lab.cli.options import listed_names, source_of, source_options
+from lab.cli.options import listed_names, output_folder, source_of, source_options
 from lab.util.errors import LabError
 
 
@@ -18,11 +18,15 @@ from lab.util.errors import LabError
     "--checks",
     metavar="NAME,...",
     callback=lambda context, option, value: value and listed_names(context, option, value),
-    help="Only these: checkpatch,um,x86-64,no-cgroup,no-block,arm64,strict,coccinelle,kunit  "
+    help="Only these: checkpatch,um,x86-64,no-cgroup,no-block,arm64,strict,coccinelle,docs,kunit  "
     "[default: all but kunit]",
 )
 @click.option("--kunit", is_flag=True, help="Boot each patch too, and run its KUnit suites")
 @click.option("--fresh", is_flag=True, help="Check again what was checked before")
+@click.option(
+    "--show", "shows", is_flag=True, help="Check nothing: show what is known, also of a run under way"
+)
+@output_folder("results/series", "Folder for the table of all that is known")
 @source_options
 def check_series(
     *,
@@ -30,27 +34,36 @@ def check_series(
     checks: list[str] | None,
     kunit: bool,
     fresh: bool,
+    shows: bool,
+    output: Path,
     tree: Path | None,
     series: str | None,
 ) -> None:
     """Check our change patch by patch, and say which patch fails.
 
     Each has to compile for x86-64, arm64 and User-mode Linux, without cgroup writeback and without block
-    devices too, and without a new warning of compiler, sparse, Coccinelle and checkpatch. What has
-    passed is checked again only when it has changed. Fails if a patch does.
+    devices too, and without a new warning of compiler, sparse, Coccinelle and checkpatch; the documentation,
+    with the last one, without a new warning of Sphinx. What has passed is checked again only when it has
+    changed. Fails if a patch does.
     """
+    from lab.check import result, table
     from lab.check import series as checking
-    from lab.check import table
     from lab.result import report
 
-    names = [*(checks or checking.USUAL), *(["kunit"] if kunit else [])]
-    found = checking.check(
-        source_of(tree, series),
-        names,
-        patches,
-        fresh=fresh,
-        show=lambda checked: click.echo(table.line(checked), err=True),
-    )
+    if shows and (fresh or kunit):
+        raise click.UsageError("--show checks nothing: it goes without --fresh and --kunit")
+    source = source_of(tree, series)
+    if shows:
+        found = checking.known(source, checks or checking.NAMES, patches)
+    else:
+        found = checking.check(
+            source,
+            [*(checks or checking.USUAL), *(["kunit"] if kunit else [])],
+            patches,
+            fresh=fresh,
+            show=lambda checked: click.echo(table.line(checked), err=True),
+        )
     table.show(report.terminal(), found)
+    result.keep(result.rows(source.version, checking.known(source)), output)
     if wrong := table.verdict(found):
         raise LabError(wrong)

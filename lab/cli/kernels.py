@@ -70,7 +70,9 @@ def _weave_everywhere(tree: Path | None, output: Path) -> int:
     """Print and keep the table of where our change weaves; return 1 if it does not somewhere."""
     from lab.tree import everywhere
 
-    kernels = everywhere.try_all([] if tree is None else [tree])
+    kernels = everywhere.try_all(
+        [] if tree is None else [tree], show=lambda kernel: click.echo(everywhere.line(kernel), err=True)
+    )
     everywhere.keep(kernels, output)
     click.echo(everywhere.table(kernels), nl=False)
     return 1 if any(one.refused for one in kernels) else 0

@@ -12,13 +12,17 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from lab.check.patches import listed
 from lab.tree.hooks import load_patches
+from lab.tree.series import load_systems
 from lab.tree.source import Source, fetch
 from lab.tree.weave import BRANCH, STOCK_TAG, Woven, git, weave
 from lab.util.paths import REPO, cache_dir
 
 pytestmark = pytest.mark.guest
 
+# Of a patch, those that it adds and those that it removes; and of one system's patches.
+MOST_LINES, MOST_PATCHES = 300, 15
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 MOVED = re.compile(r"\b(?:bdi|inode_to_bdi\(\w+\))->wb\b")
 
@@ -56,6 +60,15 @@ def test_every_patch_becomes_a_commit(either: Woven) -> None:
     patches = load_patches(REPO / "hooks", REPO / "kernel", either.source.series)
     titles = git(either.path, "log", "--reverse", "--format=%s", f"{STOCK_TAG}..{BRANCH}").splitlines()
     assert titles == [patch.title for patch in patches]
+
+
+def test_patches_are_small_and_systems_short(either: Woven) -> None:
+    """As whoever reads them on a mailing list wants them."""
+    sizes = {patch.title: patch.added + patch.removed for patch in listed(either.path)}
+    assert {title: size for title, size in sizes.items() if size > MOST_LINES} == {}
+    systems = {system.name: len(system.patches) for system in load_systems(either.source)}
+    assert {name: count for name, count in systems.items() if count > MOST_PATCHES} == {}
+    assert sum(systems.values()) == len(sizes)
 
 
 def test_nothing_names_a_field_that_moved_into_the_contexts(either: Woven) -> None:

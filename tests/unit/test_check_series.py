@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from lab.check import series, table
+from lab.check import result, series, table
 from lab.check.configurations import Configuration
 from lab.check.patches import Patch, chosen
 from lab.check.series import Checked, Outcome
+from lab.docs import measurements
 from lab.machine import host
 from lab.tree.source import Source
 from lab.util.errors import LabError
-from tests.madeup import FS_WRITEBACK, write_files
+from tests.madeup import DEFS, FS_WRITEBACK, write_files
 
 # Compiles what has changed since, itself or in what it includes; goals are folders or objects. It says each
-# line "//SAY warning: ..." of a source, with W=1 also "//STRICT warning: ..."; "//SAY error: ..." is one.
+# line "//SAY warning: ..." of a source and what it includes, with W=1 also "//STRICT warning: ..."; "//SAY
+# error: ..." is one. Of pages it says each line ".. SAY warning: ...".
 FAKE_MAKE = """#!/usr/bin/python3
 import os, pathlib, re, shutil, sys
 obj = pathlib.Path("obj")
@@ -29,25 +32,42 @@ with open(os.environ["HOME"] + "/made", "a") as log:
 if goals == ["allnoconfig"]:
     shutil.copy(os.environ["KCONFIG_ALLCONFIG"], obj / ".config")
     sys.exit()
+if goals == ["htmldocs"]:
+    for page in sorted(pathlib.Path("Documentation").rglob("*.rst")):
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            if line.startswith(".. SAY "):
+                print(f"{page.resolve()}:{number}: {line[7:]}")
+        made = obj / "Documentation/output" / page.relative_to("Documentation").with_suffix(".html")
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.touch()
+    sys.exit()
 status = 0
 files = [path for goal in goals for path in
          ([pathlib.Path(goal).with_suffix(".c")] if goal.endswith(".o") else pathlib.Path(goal).rglob("*.c"))]
 for file in files:
     text = file.read_text()
     flags = "W=1" if "W=1" in sys.argv else ""
-    included = [open("include/" + name).read() for name in re.findall('#include "(.*)"', text)]
+    included = {}
+    names = re.findall('#include "(.*)"', text)
+    while names:
+        name = "include/" + names.pop()
+        included[name] = open(name).read()
+        names += re.findall('#include "(.*)"', included[name])
     made = obj / file.with_suffix(".o")
-    content = flags + text + "".join(included)
+    content = flags + text + "".join(included.values())
     if made.exists() and made.read_text() == content:
         continue
     print(f"  CC      {made.relative_to(obj)}")
     ok = True
-    for number, line in enumerate(text.splitlines(), 1):
-        word, _, said = line.partition(" ")
-        if word == "//SAY" or (word == "//STRICT" and flags):
-            print(f"../{file}:{number}:1: {said}")
-            ok = ok and "error:" not in said
+    for name, lines in {file: text, **included}.items():
+        for number, line in enumerate(lines.splitlines(), 1):
+            word, _, said = line.partition(" ")
+            if word == "//SAY" or (word == "//STRICT" and flags):
+                print(f"../{name}:{number}:1: {said}")
+                ok = ok and "error:" not in said
     made.parent.mkdir(parents=True, exist_ok=True)
+    uses = "".join(f"  ../{name} \\\n" for name in [file, *included])
+    made.with_name(f".{made.name}.cmd").write_text(f"deps_{file} := \\\n{uses}")
     if ok:
         made.write_text(content)
     else:
@@ -63,6 +83,28 @@ for my $file (grep { !/^--/ } @ARGV) {
     while (<$mail>) { if (/^\\+.*UGLY/) { print "$file:$.: WARNING:UGLY: it is\\n"; $status = 1; } }
 }
 exit $status;
+"""
+# Says each line "//DOC ..." of a header.
+KERNEL_DOC = """\
+#!/usr/bin/python3
+import sys
+for name in sys.argv[3:]:
+    for number, line in enumerate(open(name), 1):
+        if line.startswith("//DOC "):
+            print(f"Warning: {name}:{number} {line[6:].strip()}", file=sys.stderr)
+"""
+# In front of the real one: a rule of the kernel's comes to no end with a file that says so.
+SPATCH = """\
+#!/bin/sh
+for word; do
+    case $word in
+    *.c) if grep -q ENDLESS "$word"; then
+            echo "Fatal error: exception Coccinelle_modules.Common.Timeout" >&2
+            exit 2
+         fi ;;
+    esac
+done
+exec /usr/bin/spatch "$@"
 """
 RULE = """\
 virtual report
@@ -111,8 +153,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def source(source: Source) -> Source:
     for folder in ("block", "drivers/block"):
         (source.path / folder).mkdir(parents=True)
-    scripts = {"scripts/checkpatch.pl": CHECKPATCH, "scripts/coccinelle/misc/bad.cocci": RULE}
-    write_files(source.path, scripts)
+    scripts = {
+        "scripts/checkpatch.pl": CHECKPATCH,
+        "scripts/coccinelle/misc/bad.cocci": RULE,
+        "scripts/kernel-doc": KERNEL_DOC,
+    }
+    pages = {f"Documentation/{name}/index.rst": "" for name in ("admin-guide", "filesystems")}
+    write_files(source.path, scripts | pages)
+    (source.path / "scripts/kernel-doc").chmod(0o755)
     return source
 
 
@@ -178,6 +226,138 @@ def test_further_warnings_are_of_the_files_of_a_patch(source: Source, repo: Path
     assert checked(source, repo, "strict") == {1: ["mm/ctx.c: warning: a new one"], 2: []}
 
 
+def header_only(repo: Path, added: str) -> None:
+    """Let the second patch add a line to a header, and nothing else."""
+    (repo / "kernel/fs/stream.c").unlink()
+    diff = (
+        "# Changes a header.\n# places: include/defs.h 1\n--- a/include/defs.h\n+++ b/include/defs.h\n"
+        f"@@ @@\n struct device {{\n+{added}\n \tint id;\n"
+    )
+    about = 'title = "fs: header"\nmessage = "Why."\n'
+    write_files(repo, {"hooks/b-streams/01-header.diff": diff, "hooks/b-streams/series.toml": about})
+
+
+@pytest.mark.parametrize(
+    ("added", "found"),
+    [
+        ("//STRICT warning: a new one", ["include/defs.h: warning: a new one"]),
+        ("//DOC id is not described", ["include/defs.h: id is not described"]),
+        ("//", []),
+    ],
+)
+def test_patch_of_a_header_alone_is_looked_at(
+    source: Source, repo: Path, added: str, found: list[str]
+) -> None:
+    old = "//STRICT warning: an old one\n//DOC an old one\n"
+    (source.path / "include/defs.h").write_text(old + DEFS)
+    header_only(repo, added)
+    assert checked(source, repo, "strict") == {1: [], 2: found}
+
+
+def test_of_what_includes_a_header_a_few_that_tell_most_are_compiled(
+    source: Source, repo: Path, home: Path
+) -> None:
+    users = {f"fs/u{number}.c": '#include "defs.h"\n' for number in range(9)}
+    events = {"fs/x.c": '#define CREATE_TRACE_POINTS\n#include "defs.h"\n'}
+    indirect = {"include/top.h": '#include "defs.h"\n', "block/a.c": '#include "top.h"\n'}
+    write_files(source.path, users | events | indirect)
+    header_only(repo, "//")
+    assert checked(source, repo, "strict", wanted="2") == {2: []}
+    goals = [line.split() for line in (home / "made").read_text().splitlines() if ".o" in line]
+    assert goals == [["fs/x.o", "fs/fs-writeback.o", "fs/u0.o", "fs/u1.o"]] * 2
+
+
+def test_old_warning_of_what_includes_a_header_only_with_the_patch_is_not_new(
+    source: Source, repo: Path
+) -> None:
+    """Below it four others that include it themselves are compiled, with it one through another header."""
+    users = {f"fs/u{number}.c": '#include "low.h"\n' for number in range(4)}
+    headers = {"include/low.h": "int low;\n", "include/top.h": '#include "low.h"\n'}
+    indirect = {"block/a.c": '#include "top.h"\n//STRICT warning: not ours\n'}
+    write_files(source.path, users | headers | indirect)
+    header_only(repo, "//STRICT warning: a new one")
+    low = "# Includes it.\n# places: include/low.h 1\n--- a/include/low.h\n+++ b/include/low.h\n@@ @@\n"
+    write_files(repo, {"hooks/b-streams/02-low.diff": f'{low} int low;\n+#include "defs.h"\n'})
+    assert checked(source, repo, "strict") == {1: [], 2: ["include/defs.h: warning: a new one"]}
+
+
+def test_page_of_the_series_is_looked_at_with_the_last_patch(source: Source, repo: Path) -> None:
+    page = "Documentation/admin-guide/index.rst"
+    (source.path / page).write_text(".. SAY WARNING: an old one\n\nWords.\n")
+    hook = (
+        f"# Moves a line.\n# places: {page} 1\n--- a/{page}\n+++ b/{page}\n"
+        "@@ @@\n+More.\n .. SAY WARNING: an old one\n"
+    )
+    # Pages of other folders are not built, and not found for that.
+    (source.path / "Documentation/mm.rst").touch()
+    new = ".. SAY WARNING: unknown document: '/mm'\n.. SAY WARNING: unknown document: '/no'\n"
+    write_files(
+        repo,
+        {
+            "hooks/b-streams/series.toml": 'title = "fs: streams"\nmessage = "Why."\nkernel = ["[fD]*"]\n',
+            "kernel/Documentation/filesystems/streams.rst": new,
+            "hooks/a-contexts/03-page.diff": hook,
+        },
+    )
+    found = series.check(source, ["docs"], repo=repo)
+    assert [one.failures for one in found] == [
+        {},
+        {"docs": ["Documentation/filesystems/streams.rst:2: WARNING: unknown document: '/no'"]},
+    ]
+
+
+def test_pages_that_do_not_build_are_told(source: Source, repo: Path, home: Path) -> None:
+    (source.path / "Documentation/filesystems/index.rst").unlink()
+    with pytest.raises(LabError, match=r"does not build without the series, .* there are not all pages"):
+        series.check(source, ["docs"], repo=repo)
+
+
+def test_what_is_known_is_shown_without_a_check(source: Source, repo: Path, home: Path) -> None:
+    write_files(repo, {"kernel/fs/stream.c": "//SAY warning: a new one\n"})
+    assert [one.failures for one in series.known(source, ["um", "arm64"], repo=repo)] == [
+        {"um": None, "arm64": None}
+    ] * 2
+    assert made(home) == 0
+    checked(source, repo, "um", wanted="2")
+    before = made(home)
+    assert [one.failures for one in series.known(source, ["um", "arm64"], repo=repo)] == [
+        {"um": None, "arm64": None},
+        {"um": ["fs/stream.c: warning: a new one"], "arm64": None},
+    ]
+    assert made(home) == before
+
+
+def test_what_needs_a_missing_program_is_not_known(
+    source: Source, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(self: Configuration) -> str:
+        raise LabError(f"{self.name} is missing")
+
+    monkeypatch.setattr(Configuration, "compiler", missing)
+    assert [one.failures for one in series.known(source, ["um"], "2", repo=repo)] == [{"um": None}]
+
+
+def test_what_is_known_is_a_result_that_can_be_kept(
+    source: Source, repo: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(repo, {"kernel/fs/stream.c": "//SAY warning: a new one\n"})
+    checked(source, repo, "um")
+    rows = result.rows("7.3.4", series.known(source, ["um", "arm64", "docs"], repo=repo))
+    monkeypatch.setattr(sys, "argv", ["pwb", "check-series", "--show", "--series", "7.3"])
+    result.keep(rows, home / "result")
+    assert (home / "result/table.md").read_text().splitlines() == [
+        "|  | on Linux 7.3.4 | lines | um | arm64 | docs |",
+        "|---|---|---|---|---|---|",
+        "| 1 | wb: contexts | +6 -4 | ok | not run |  |",
+        "| 2 | fs: streams | +1 -0 | FAILS | not run | not run |",
+        "|  | all | +7 -4 | 1 of 2 ok | 0 of 2 ok | 0 of 1 ok |",
+    ]
+    monkeypatch.setattr(measurements, "MEASUREMENTS", home / "measurements")
+    kept = measurements.keep(home / "result", "series")
+    assert (kept / "table.md").read_text() == (home / "result/table.md").read_text()
+    assert measurements.meta("series").command == "./pwb check-series --series 7.3"
+
+
 def test_second_run_does_nothing(source: Source, repo: Path, home: Path) -> None:
     assert checked(source, repo, *series.USUAL) == {1: [], 2: []}
     before = made(home)
@@ -239,8 +419,25 @@ def test_file_that_the_series_no_longer_touches_is_stock_again(source: Source, r
 
 def test_tree_that_does_not_compile_below_the_series_is_told(source: Source, repo: Path) -> None:
     (source.path / "fs/other.c").write_text("//SAY error: stock is broken\n")
-    with pytest.raises(LabError, match=r"before the first patch the tree does not compile for um.*is broken"):
+    with pytest.raises(
+        LabError, match=r"below patch 1 \(wb: contexts\) the tree does not compile for um.*is broken"
+    ):
         series.check(source, ["um"], repo=repo)
+
+
+@pytest.mark.parametrize("name", ["um", "strict"])
+def test_fault_of_a_patch_that_is_not_checked_is_not_blamed_on_the_next(
+    source: Source, repo: Path, name: str
+) -> None:
+    write_files(repo, {"kernel/mm/ctx.c": "int ctx;\n//SAY error: half of it is missing\n"})
+    with pytest.raises(
+        LabError, match=r"below patch 2 .* does not compile .*--patches \.\.1: mm/ctx.c:2:1: err"
+    ):
+        series.check(source, [name], "2", repo=repo)
+    assert series.known(source, [name], repo=repo)[1].said == {name: None}
+    assert checked(source, repo, name) == {
+        number: ["mm/ctx.c:2:1: error: half of it is missing"] for number in (1, 2)
+    }
 
 
 def test_settings_of_the_series_are_asked_for_where_it_has_them(
@@ -284,6 +481,31 @@ def test_what_the_kernels_own_semantic_patches_find_is_new_or_old(source: Source
     assert checked(source, repo, "coccinelle") == {1: [], 2: ["fs/stream.c: WARNING: it is bad"]}
 
 
+def test_rule_that_comes_to_no_end_with_a_file_is_wrong(source: Source, repo: Path, home: Path) -> None:
+    """It was so below the patch, too; with the other files the rule does come to an end."""
+    write_files(home / "bin", {"spatch": SPATCH})
+    (home / "bin/spatch").chmod(0o755)
+    (source.path / "mm/backing-dev.c").write_text("// ENDLESS\nint x;\n")
+    (repo / "hooks/a-contexts/01-rename.cocci").unlink()
+    diff = (
+        "# Adds.\n# places: mm/backing-dev.c 1\n--- a/mm/backing-dev.c\n+++ b/mm/backing-dev.c\n"
+        "@@ @@\n int x;\n+int y;\n"
+    )
+    write_files(
+        repo,
+        {
+            "hooks/a-contexts/01-more.diff": diff,
+            "kernel/mm/ctx.c": "void f(void)\n{\n\tbad();\n}\n",
+        },
+    )
+    found = checked(source, repo, "coccinelle")
+    assert sorted(found[1]) == [
+        "mm/backing-dev.c: bad.cocci comes to no end in 120 s, so it is not known what it finds",
+        "mm/ctx.c: WARNING: it is bad",
+    ]
+    assert found[2] == []
+
+
 def test_missing_compiler_is_told_with_its_package() -> None:
     made_up = Configuration("toaster", "toaster", ("common",), "no-such-", "gcc-no-such")
     with pytest.raises(
@@ -298,7 +520,7 @@ def test_unknown_check_is_refused(source: Source, repo: Path) -> None:
 
 
 def patch(number: int) -> Patch:
-    return Patch(number, f"title {number}", "c", "b", "k", ())
+    return Patch(number, f"title {number}", "c", "b", "k", (), 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -318,8 +540,10 @@ def test_other_patches_are_refused(wanted: str, said: str) -> None:
 
 
 def test_line_and_verdict_name_what_failed() -> None:
-    fine = Checked(patch(1), [Outcome("um", [], 60.0), Outcome("arm64", [], 1.0)])
-    wrong = Checked(patch(2), [Outcome("um", [], 60.0), Outcome("arm64", ["a.c: warning: x"], 2.0)])
+    fine = Checked(patch(1), {"um": Outcome("um", [], 60.0), "arm64": Outcome("arm64", [], 1.0)})
+    wrong = Checked(
+        patch(2), {"um": Outcome("um", [], 60.0), "arm64": Outcome("arm64", ["a.c: warning: x"], 2.0)}
+    )
     assert table.line(fine) == "patch 1 (title 1): ok, 1 min 1 s"
     assert table.line(wrong) == "patch 2 (title 2): FAILS arm64, 1 min 2 s"
     assert table.verdict([fine]) is None

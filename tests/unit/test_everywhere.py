@@ -10,6 +10,7 @@ import pytest
 from lab.tree import everywhere
 from lab.tree.everywhere import Kernel
 from lab.tree.source import Source
+from lab.util.errors import LabError
 from tests.madeup import linux_tree
 
 
@@ -30,6 +31,44 @@ def test_each_kernel_is_tried_also_after_one_that_refuses(
     assert (bad.version, bad.patches) == ("7.4.1", 0)
     assert "01-rename.cocci changed 0 places in mm/backing-dev.c, expected 1" in bad.refused
     assert own == Kernel("7.3.4", None, 2)
+
+
+def test_series_that_cannot_be_fetched_does_not_lose_the_others(
+    source: Source, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(series: str) -> Source:
+        if series == "7.2":
+            raise LabError("no mirror\nhas it")
+        return source
+
+    monkeypatch.setattr(everywhere, "packaged", lambda: ["7.2", "7.3"])
+    monkeypatch.setattr(everywhere, "fetch", fetch)
+    assert everywhere.try_all([], repo=repo) == [
+        Kernel("7.2", "linux-source-7.2", 0, "not fetched: no mirror has it"),
+        Kernel("7.3.4", "linux-source-7.3", 2),
+    ]
+
+
+def test_each_kernel_is_told_before_the_next_is_fetched(
+    source: Source, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Kernel] = []
+    before: list[int] = []
+
+    def fetch(series: str) -> Source:
+        before.append(len(seen))
+        return source
+
+    monkeypatch.setattr(everywhere, "packaged", lambda: ["7.3", "7.4"])
+    monkeypatch.setattr(everywhere, "fetch", fetch)
+    everywhere.try_all([], seen.append, repo)
+    assert before == [0, 1]
+
+
+def test_tree_that_is_not_linux_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(everywhere, "packaged", lambda: pytest.fail("it was refused too late"))
+    with pytest.raises(LabError, match="is not a Linux tree"):
+        everywhere.try_all([tmp_path])
 
 
 def test_table_says_where_and_why_not() -> None:

@@ -22,7 +22,7 @@ GOOD = """\
 ok 1 bdi_wb_auto
 """
 BAD = GOOD.replace("ok 1", "not ok 1")
-PATCH = Patch(1, "wb: x", "c", "b", "k", ())
+PATCH = Patch(1, "wb: x", "c", "b", "k", (), 0, 0)
 
 
 class MadeUpFolder:

@@ -133,6 +133,7 @@ class Server:
         write(disk / "nvme0n1p1" / "partition", "1\n")
         write(disk / "nvme0n1p1" / "stat", f"0 0 0 0 0 0 {0:012} 0")
         write(self.bdi / "read_ahead_kb", "128\n")
+        write(self.system.sys / "devices" / "system" / "cpu" / "possible", "0-2,5\n")
         number = self.data.stat().st_dev
         node = self.system.sys / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
         node.parent.mkdir(parents=True)

@@ -41,18 +41,22 @@ def make_report(*, paths: tuple[Path, ...], output: Path | None) -> None:
     """
     from lab.result import field, page, results
 
-    chosen = [
-        folder for path in paths or (results.RESULTS / "latest",) for folder in field.result_folders(path)
-    ]
-    for folder in chosen:
-        cells_of(folder)
     try:
+        chosen = [
+            (path, folder)
+            for path in paths or (results.RESULTS / "latest",)
+            for folder in field.result_folders(path)
+        ]
+        for _, folder in chosen:
+            cells_of(folder)
         if output is not None:
-            output.write_text(page.render(chosen) + "\n", encoding="utf-8")
+            output.write_text(page.render([folder for _, folder in chosen]) + "\n", encoding="utf-8")
             click.echo(output)
             return
-        for folder in chosen:
-            page.remake(folder)
+        for path, folder in chosen:
+            # A result that has just been made of what came from a server has its page.
+            if folder == path.resolve():
+                page.remake(folder)
             click.echo(folder / page.NAME)
     except FileNotFoundError as error:
         raise LabError(
@@ -69,17 +73,18 @@ def make_report(*, paths: tuple[Path, ...], output: Path | None) -> None:
 @click.argument("before", type=click.Path(exists=True, path_type=Path), metavar="A")
 @click.argument("after", type=click.Path(exists=True, path_type=Path), metavar="B")
 def show_diff(*, before: Path, after: Path) -> None:
-    """Show results A and B side by side, and which settings differ by more than their spread.
+    """Show results A and B side by side: which settings differ, with a 95% interval, and in what else.
 
     Each is a folder below results/, or what the archive of pwb field has brought back from a server.
     """
     from lab.result import diff, field, results
 
-    folders = [field.result_folders(path) for path in (before, after)]
-    cells = [[cell for folder in listed for cell in cells_of(folder)] for listed in folders]
-    click.echo(diff.markdown(*cells), nl=False)
-    for said in diff.notes(*(results.read(listed[0])[1] for listed in folders)):
-        click.echo(f"\n{said}")
+    # Of two archives of one campaign the second takes the place of what the first has left in results/.
+    a, b = (
+        [(cells_of(folder), results.read(folder)[1]) for folder in field.result_folders(path)]
+        for path in (before, after)
+    )
+    click.echo(diff.text(a, b), nl=False)
 
 
 @cli.command()

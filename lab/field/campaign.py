@@ -19,7 +19,7 @@ from guest.sampler import MIB, Sampler, parse_vmstat
 from guest.settings import dirty_settings, set_dirty_limit
 from lab.field import record, signals, trial
 from lab.field.job import Job
-from lab.field.place import Place, System, machine
+from lab.field.place import Place, System, machine, most_contexts
 from lab.field.record import Record, Trial
 from lab.field.undo import CONTEXTS, Work
 from lab.util.errors import LabError
@@ -64,7 +64,7 @@ class Campaign:
         options: how.
         system: where the kernel shows itself.
         results: folder of the records.
-        commit: of the clone that made the archive; empty if not known.
+        commit: that the archive's kernel with contexts was made at, or else the archive; empty if not known.
         say: is told what happens, line by line.
     """
 
@@ -110,13 +110,21 @@ class Campaign:
         """Check that a run can be made.
 
         Raises:
-            LabError: there is too little room or time, or a setting may not be written.
+            LabError: there is too little room or time, contexts are more than a kernel takes, or a setting
+                may not be written.
         """
         place, job = self.place, self.job
         if self.most_s < LEAST_S:
             raise LabError(
                 f"a budget of {self.options.budget_s / 60:g} minutes leaves {self.most_s:.1f} s to each run: "
                 f"expected at least {LEAST_S:g} s; raise --budget, or try less by --contexts"
+            )
+        most = most_contexts(self.system)
+        # Also on a stock kernel: the same list gives its runs the time that those on the parallel one get.
+        if too_many := [number for number in self._asked if isinstance(number, int) and number > most]:
+            raise LabError(
+                f"--contexts has {', '.join(map(str, too_many))}: expected at most {most}, which is four for "
+                "each possible CPU of this machine; name fewer"
             )
         if job.files_mib > place.usable_mib:
             raise LabError(
@@ -212,7 +220,6 @@ class Campaign:
 
     def _record(self, others_mib_s: float) -> Record:
         place = self.place
-        fio = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True).stdout.strip()
         files = (place.bdi / name for name in _LEFT_ALONE)
         return Record(
             kind="parallel" if place.is_parallel else "stock",
@@ -224,7 +231,7 @@ class Campaign:
             job=self.job.name,
             text=self.job.text,
             files_mib=self.job.files_mib,
-            fio=fio,
+            fio=_fio_version(),
             dirty_settings=dirty_settings(self.system.vm),
             dirty_limit_mib=self.dirty_limit_mib,
             bdi={path.name: path.read_text().strip() for path in files if path.exists()},
@@ -266,6 +273,16 @@ def clean(place: Place, system: System, say: Callable[[str], None]) -> None:
         say(f"an earlier run was killed: {work.folder} is removed")
         for line in work.end():
             say(line)
+
+
+def _fio_version() -> str:
+    done = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(
+            f"fio --version fails ({done.stderr.strip() or done.returncode}): expected its version; install "
+            "fio anew"
+        )
+    return done.stdout.strip()
 
 
 def _powers(cpus: int) -> list[int | str]:

@@ -7,15 +7,15 @@ Exit status: 0 done, 1 an error that a sentence on standard error names, 2 wrong
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
 from guest.plan import LoadError
-from lab.field import job, place, signals
+from lab.field import job, place, record, signals
 from lab.field.campaign import AUTO, QUIET_MIB_S, Campaign, Options, alone, clean
 from lab.field.place import System
 from lab.field.undo import CONTEXTS, Work
@@ -103,6 +103,7 @@ def _check(asked: argparse.Namespace, home: Path, system: System) -> int:
 
 def _run(asked: argparse.Namespace, home: Path, system: System) -> int:
     campaign = _prepared(asked, home, system)
+    campaign.results.mkdir(parents=True, exist_ok=True)
     for line in _overview(campaign):
         _say(line)
     print(f"{campaign.run()}: then the same on the other kernel, and ./field pack")
@@ -122,7 +123,7 @@ def _pack(asked: argparse.Namespace, home: Path, system: System) -> int:
     if not found:
         raise LabError(f"{folder} has no results: expected those of ./field run DIR")
     path = folder / PACKED
-    with tarfile.open(path, "w:gz") as archive:
+    with record.replacing(path) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
         for one in found:
             archive.add(one, arcname=one.name, filter=_anonymous)
     print(f"{path}: for ./pwb report; it has {', '.join(one.name for one in found)}")
@@ -147,11 +148,9 @@ def _prepared(asked: argparse.Namespace, home: Path, system: System) -> Campaign
     where = place.find(asked.folder, system)
     # fio and what looks at a job run in other folders.
     results: Path = (asked.output or home / RESULTS).resolve()
-    results.mkdir(parents=True, exist_ok=True)
-    if not os.access(results, os.W_OK):
-        raise LabError(f"{results} cannot be written: expected a place for results; name another by --output")
-    # What is written for a moment to look at a job goes nowhere else.
-    tempfile.tempdir = str(results)
+    there = next(one for one in (results, *results.parents) if one.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise LabError(f"{there} cannot be written: expected a place for results; name another by --output")
     about = home / COMMIT
     return Campaign(
         place=where,
@@ -195,7 +194,7 @@ def _overview(campaign: Campaign) -> list[str]:
         "bound",
         f"dirty limit   {limit} MiB, "
         + ("set for the whole machine" if campaign.sets_limits else "as it is"),
-        f"writes to     {work.folder}, which goes at the end, and {campaign.results}; nowhere else",
+        f"writes to     {work.folder}, which goes at the end, and {campaign.results}",
         f"sets          {'and puts back: ' + put_back if put_back else 'nothing'}",
     ]
     if campaign.job.files_mib < 2 * limit:
@@ -217,7 +216,7 @@ def _say(line: str) -> None:
 
 def _positive(text: str) -> float:
     value = float(text)
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
     return value
 
@@ -237,4 +236,6 @@ def _contexts(text: str) -> list[int | str]:
                 f"{text}: expected whole numbers, or auto, with commas between them"
             )
         found.append(part if part == AUTO else int(part))
+    if len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f"{text}: expected each number once")
     return found

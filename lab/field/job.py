@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from lab.experiment import fiojob
+from lab.experiment import fiojob, ownjob
 from lab.util.errors import LabError
 
 #: Size of all files of a job that asks for ``${FILE_MIB}``; each has at least LEAST_MIB.
@@ -20,13 +20,16 @@ _REFUSED = (
     "cgroup_weight",
     "exec_postrun",
     "exec_prerun",
+    "file_append",
     "fill_device",
     "fill_fs",
     "ioscheduler",
     "opendir",
     "read_iolog",
 )
-_COMMENT = re.compile(r"[;#].*")
+# Beside the size, what files take is worked out of these.
+_COUNTED = ("nrfiles", "numjobs", "offset", "offset_increment")
+_NUMBER = re.compile(r"\d+(?:[kmgt]i?b?)?", re.IGNORECASE)
 _OPTION = re.compile(r"^([\w-]+)\s*(?:=\s*(.*))?$")
 _SECTION = re.compile(r"^\[(.+)\]$")
 # fio reads a longer line in pieces, each as a line.
@@ -57,14 +60,15 @@ def load(path: Path, cpus: int) -> Job:
 
     Raises:
         LabError: it cannot be read, fio refuses it, it would write elsewhere or run a program, it writes
-            around the page cache, or it does not say how large its files are.
+            nothing or around the page cache, fio would tell no figures of writes, or it does not say how
+            large its files are.
     """
     try:
         text = fiojob.inlined(path.name, path.read_text(encoding="utf-8"), path.parent)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"job file {path}: cannot be read as text: {error}") from error
     # As fio does, wherever they stand: all that follows sees what fio sees.
-    text = _COMMENT.sub("", text)
+    text = fiojob.COMMENT.sub("", text)
     known = {"CPUS": cpus, "FILE_MIB": max(LEAST_MIB, TOTAL_MIB // cpus)}
     for name, value in known.items():
         text = text.replace(f"${{{name}}}", str(value))
@@ -72,6 +76,8 @@ def load(path: Path, cpus: int) -> Job:
     fiojob.check(path.name, text, path.parent)
     fiojob.check_buffered(path.name, text, path.parent)
     fiojob.check_globals(path.name, text)
+    ownjob.check(path.name, text, stopped_after_s=None)
+    _check_counted(path.name, text)
     sizes = fiojob.file_sizes(text)
     if not sizes or not all(sizes.values()):
         raise LabError(
@@ -121,6 +127,17 @@ def check_confined(name: str, text: str) -> None:
                 f"job {name}: {line} leads out of the directory that it is given, in which it runs: "
                 "expected a relative path without ..; drop the line or the path"
             )
+
+
+def _check_counted(name: str, text: str) -> None:
+    for section in fiojob.sections(text):
+        for option in _COUNTED:
+            if option in section and not _NUMBER.fullmatch(section[option]):
+                raise LabError(
+                    f"job {name}: section [{section['name']}] has {option}={section[option]}, which does not "
+                    "tell what its files take, so they might fill the disk: expected a plain number, such as "
+                    f"{option}=4 or {option}=1g"
+                )
 
 
 def _is_below(part: str) -> bool:

@@ -126,6 +126,13 @@ def machine(system: System) -> dict[str, str | int]:
     }
 
 
+def most_contexts(system: System) -> int:
+    """Return how many contexts a device can have on a kernel that has them: four for each possible CPU."""
+    listed = (system.sys / "devices" / "system" / "cpu" / "possible").read_text(encoding="ascii")
+    ranges = [part.split("-") for part in listed.strip().split(",")]
+    return 4 * sum(int(ends[-1]) - int(ends[0]) + 1 for ends in ranges)
+
+
 def _check_owners(folder: Path) -> None:
     """Check that no other account can put something else in the place of what root makes in a directory.
 

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from lab.util.errors import LabError
 
 FORMAT = 1
 #: What has to be the same for runs of one kernel to be added to earlier ones.
 SAME = ("format", "release", "version", "machine", "drive", "filesystem", "text", "dirty_settings", "fio")
+
+#: What may become a part of the name of a file, wherever a record is read.
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 Kind = Literal["stock", "parallel"]
 
@@ -36,6 +42,11 @@ class Trial:
     contexts: int | str
     raw: dict[str, Any]
     fio: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where the contexts are no number of them."""
+        if self.contexts != "auto" and not (isinstance(self.contexts, int) and self.contexts > 0):
+            raise ValueError(f"contexts is {self.contexts!r}: expected a whole number from 1, or auto")
 
 
 @dataclass
@@ -58,7 +69,7 @@ class Record:
         bdi: other settings of the device's contexts, which stayed as they were.
         date: of the first run, ISO 8601, UTC.
         others_mib_s: what others wrote to the device before the first run, per second.
-        commit: of the clone that made the archive.
+        commit: that the archive's kernel with contexts was made at, or else the archive.
         runs: in the order in which they ran.
         format: of this record.
     """
@@ -81,6 +92,14 @@ class Record:
     commit: str
     runs: list[Trial] = field(default_factory=list)
     format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where a name could lead a file out of its folder."""
+        for name in ("job", "filesystem"):
+            if not NAME.fullmatch(getattr(self, name)):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)[:99]!r}: expected letters and digits, with . _ - between"
+                )
 
     @property
     def file_name(self) -> str:
@@ -127,7 +146,23 @@ def resume(record: Record, folder: Path) -> Record:
 def save(record: Record, folder: Path) -> Path:
     """Write a record into a folder, in one step, and return its path."""
     path = folder / record.file_name
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(asdict(record), separators=(",", ":")) + "\n", encoding="utf-8")
-    os.replace(new, path)
+    text = json.dumps(asdict(record), separators=(",", ":"))
+    with replacing(path) as file:
+        file.write(f"{text}\n".encode())
     return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file, which takes the place of another when it is whole; an error leaves the other.
+
+    Another account may be able to write to the folder: a link that lies there is replaced, never followed.
+    """
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    try:
+        with new.open("xb") as file:
+            yield file
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)

@@ -1,31 +1,84 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two results side by side: which settings differ by more than their own spread."""
+"""Two results side by side: which settings differ, by the interval of their ratio, and in what else.
+
+Rounds of two results were not measured together, so they are two samples, not pairs. From
+:data:`verdict.PAIRS` rounds of both on a round counts once. With fewer the interval is that of the parts of
+their windows, widened by how far apart the boots of one kernel lie, as far as the results have measured it.
+"""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lab.experiment.measure import COSTS, Spread
+from lab.result import verdict
+from lab.result.interval import Interval, ratio_interval
 from lab.result.report import in_order
 from lab.result.results import Cell, Key
+from lab.result.verdict import Group, Kind, Verdict
 from lab.util.markdown import table
 
-COLUMNS = ("device", "CPUs", "fs", "dirty limit", "setting", "A, MiB/s", "B, MiB/s", "B / A", "")
+COLUMNS = ("device", "CPUs", "fs", "dirty limit", "setting", "A, MiB/s", "B, MiB/s", "B / A", "B is")
 LEFT_COLUMNS = 5
+KINDS: dict[Kind, str] = {"gain": "more", "loss": "less", "same": "the same", "open": "not told apart"}
+
+#: The cells of a result, and what they were measured with.
+Result = tuple[Sequence[Cell], Mapping[str, Any]]
+
+
+def text(before: Sequence[Result], after: Sequence[Result]) -> str:
+    """Return tables and notes of results A and B, which may have several jobs each.
+
+    Of several only those of one job are compared; a single A and a single B always are.
+    """
+    if len(before) == len(after) == 1:
+        return _pair(before[0], after[0])
+    parts, left = [], [*after]
+    alone = []
+    for a in before:
+        b = next((one for one in left if _name_of(one) == _name_of(a)), None)
+        if b is None:
+            alone.append(a)
+            continue
+        left.remove(b)
+        parts.append(f"{_name_of(a)}:\n\n{_pair(a, b)}")
+    for name, listed in (("A", alone), ("B", left)):
+        if listed:
+            parts.append(f"only in {name}: {', '.join(map(_name_of, listed))}\n")
+    return "\n".join(parts)
+
+
+def _pair(a: Result, b: Result) -> str:
+    said = "".join(f"\n{note}\n" for note in notes(a[1], b[1]))
+    return markdown(a[0], b[0]) + said
+
+
+def _name_of(result: Result) -> str:
+    return str(result[1].get("scenario", {}).get("name", "a result without a name"))
 
 
 def markdown(before: Sequence[Cell], after: Sequence[Cell]) -> str:
     """Return the table of the settings that both results have, and what only one of them has.
 
-    A setting differs where the rates of all parts (or rounds) of one result lie above all of the other's.
-    With one rate of each that cannot be told.
+    B is more or less where the interval of its rate, as a multiple of A's, says so, as in a verdict against
+    stock. What else it has more or less of is listed below the table.
     """
     others = {_key(cell): cell for cell in after}
     own = {_key(cell) for cell in before}
-    pairs = [(cell, others[_key(cell)]) for cell in in_order(before) if _key(cell) in others]
-    lines = table(COLUMNS, [_row(a, b) for a, b in pairs], LEFT_COLUMNS).splitlines()
+    nulls = [_nulls(cells) for cells in (before, after)]
+    pairs = [
+        _held(cell, others[_key(cell)], [null[of] for null in nulls if (of := Group.of(cell)) in null])
+        for cell in in_order(before)
+        if _key(cell) in others
+    ]
+    lines = table(COLUMNS, [_row(a, one) for a, one in pairs], LEFT_COLUMNS).splitlines()
     if not pairs:
         lines = ["no setting is in both results"]
+    costs = [f"- {_name(a)}: {said}" for a, one in pairs if (said := ", ".join(_costs(a, one.cell)))]
+    if costs:
+        lines += ["", "What else B has more or less of:", "", *costs]
     for name, alone in (
         ("A", [cell for cell in before if _key(cell) not in others]),
         ("B", [cell for cell in after if _key(cell) not in own]),
@@ -39,17 +92,64 @@ def _key(cell: Cell) -> Key:
     return Key(**{name: getattr(cell, name) for name in Key.model_fields})
 
 
-def _row(a: Cell, b: Cell) -> tuple[str, ...]:
-    apart = "differs" if a.mib_s.max < b.mib_s.min or b.mib_s.max < a.mib_s.min else ""
-    if apart and (_has_one_rate(a) or _has_one_rate(b)):
-        apart = "one rate: cannot tell"
+def _nulls(cells: Sequence[Cell]) -> dict[Group, float]:
+    """Return by how much one context was off from stock, as a ratio, where a result has both."""
+    judged = verdict.verdicts(cells)
+    return {group: one.null for group, one in judged.items() if one.is_null_measured}
+
+
+def _held(a: Cell, b: Cell, nulls: Sequence[float]) -> tuple[Cell, Verdict]:
+    """Hold B against A as a verdict holds a setting against stock; A comes back beside it."""
+    return a, Verdict(
+        cell=b,
+        stock=a,
+        interval=_interval(a, b, nulls),
+        null=max(nulls, default=verdict.ASSUMED_NULL),
+        is_null_measured=bool(nulls),
+        why="",
+    )
+
+
+def _interval(a: Cell, b: Cell, nulls: Sequence[float]) -> Interval | None:
+    """Return the rate of B as a multiple of A's; None where the rates are too few or not comparable."""
+    if a.steady != b.steady:
+        return None
+    ours, base = ([of for of in cell.rates if of] for cell in (b, a))
+    rounds = min(len(ours), len(base))
+    if rounds >= verdict.PAIRS:
+        return ratio_interval([*map(statistics.fmean, ours)], [*map(statistics.fmean, base)])
+    found = ratio_interval(sum(ours, ()), sum(base, ()))
+    return found.widened([1 + null for null in nulls], rounds) if found and nulls else found
+
+
+def _costs(a: Cell, b: Cell) -> list[str]:
+    """Say what a verdict is held against of B, as compared with A; with its interval from several rounds."""
+    said = []
+    for field, name in COSTS.items():
+        ours: Spread | None = getattr(b, field)
+        base: Spread | None = getattr(a, field)
+        if not ours or not base or base.median <= 0:
+            continue
+        text = f"{name} {ours.median / base.median - 1:+.0%}"
+        of_b, of_a = (
+            [value for value in cell.costs_by_round.get(field, ()) if value is not None] for cell in (b, a)
+        )
+        if min(len(of_b), len(of_a)) >= verdict.PAIRS and (found := ratio_interval(of_b, of_a)):
+            text = f"{name} {found.ratio - 1:+.0%} [{found.low - 1:+.0%}, {found.high - 1:+.0%}]"
+        said.append(text)
+    return said
+
+
+def _row(a: Cell, one: Verdict) -> tuple[str, ...]:
+    b = one.cell
     ratio = f"{b.mib_s.median / a.mib_s.median:.2f}" if a.mib_s.median else "-"
+    said = "cannot tell: too few rates"
+    if a.steady != b.steady:
+        said = "cannot tell: one has no steady window"
+    if found := one.interval:
+        ratio, said = f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]", KINDS[one.kind]
     limit = f"{a.dirty_limit_mib} MiB" if a.dirty_limit_mib else "-"
-    return a.device, str(a.cpus), a.fs, limit, a.label, _rate(a), _rate(b), ratio, apart
-
-
-def _has_one_rate(cell: Cell) -> bool:
-    return cell.mib_s.min == cell.mib_s.max
+    return a.device, str(a.cpus), a.fs, limit, a.label, _rate(a), _rate(b), ratio, said
 
 
 def notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -18,8 +18,8 @@ from lab.experiment.raw import Raw
 from lab.experiment.schedule import CLIMB_S
 from lab.experiment.setting import AUTO, Setting
 from lab.field.campaign import QUIET_MIB_S
-from lab.field.record import FORMAT, Record, Trial
-from lab.result import results
+from lab.field.record import FORMAT, NAME, Record, Trial
+from lab.result import page, results
 from lab.result.results import Key, Measured
 from lab.util.errors import LabError
 
@@ -33,18 +33,25 @@ def result_folders(path: Path, root: Path = results.RESULTS) -> list[Path]:
 
     Args:
         path: a folder of a result; or an archive of ``./field pack``, or a folder of its records: then a
-            result is made for each job in it, in place of an earlier one of the same records.
+            result is made for each job in it, with its page, in place of an earlier one of the same records.
         root: where such results go.
 
     Raises:
         LabError: an archive or a record that cannot be read, or with figures that cannot be worked out.
+        OSError: ``root`` cannot be written.
     """
     if path.is_dir() and ((path / "summary.json").exists() or not _texts(path)):
         return [path.resolve()]
     jobs: dict[str, list[Record]] = {}
     for name, text in _texts(path).items():
         one = _record(f"{path}: {name}", text)
-        jobs.setdefault(one.job, []).append(one)
+        records = jobs.setdefault(one.job, [])
+        if any(other.kind == one.kind for other in records):
+            raise LabError(
+                f"{path} has two records of job {one.job} on a {one.kind} kernel: expected one of each; "
+                "leave the other out"
+            )
+        records.append(one)
     if not jobs:
         raise LabError(f"{path} has no records of ./field: expected an archive that ./field pack has made")
     return [_make(records, root) for records in jobs.values()]
@@ -70,7 +77,7 @@ def _record(name: str, text: bytes) -> Record:
     try:
         read = _RECORD.validate_json(text)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
+        wrong = "; ".join(": ".join([*map(str, one["loc"]), one["msg"]]) for one in error.errors()[:3])
         raise LabError(f"{name} is no record of ./field: {wrong}") from None
     if read.format != FORMAT:
         raise LabError(
@@ -91,6 +98,8 @@ def _make(records: list[Record], root: Path) -> Path:
     measured = [one for record in records for one in _measured(record, _limit(record, records), new)]
     results.write(new, results.cells(first.job, measured), _meta(records, began))
     results.write_runs(new, measured)
+    # What takes the place of an earlier result has all that the earlier one has.
+    page.remake(new)
     shutil.rmtree(folder, ignore_errors=True)
     new.rename(folder)
     return folder
@@ -106,7 +115,7 @@ def _limit(record: Record, records: list[Record]) -> int:
 
 def _measured(record: Record, limit_mib: int, folder: Path) -> Iterable[Measured]:
     """Yield the figures of each run, and write its raw data."""
-    for trial in record.runs:
+    for trial in _once(record):
         setting = Setting(
             variant=record.kind, contexts=trial.contexts if isinstance(trial.contexts, int) else None
         )
@@ -121,6 +130,14 @@ def _measured(record: Record, limit_mib: int, folder: Path) -> Iterable[Measured
         yield _run(record, trial, key, folder)
 
 
+def _once(record: Record) -> list[Trial]:
+    """Return the runs; of those with the same number of contexts in one round the first."""
+    found: dict[tuple[int, int | str], Trial] = {}
+    for trial in record.runs:
+        found.setdefault((trial.round, trial.contexts), trial)
+    return [*found.values()]
+
+
 def _run(record: Record, trial: Trial, key: Key, folder: Path) -> Measured:
     home = folder / "raw" / f"{key.folder}-round{trial.round}"
     home.mkdir(parents=True)
@@ -128,6 +145,8 @@ def _run(record: Record, trial: Trial, key: Key, folder: Path) -> Measured:
     try:
         raw = Raw.model_validate(trial.raw)
         [run] = raw.runs
+        if not (NAME.fullmatch(run.fio_json) and run.fio_json.endswith(".fio.json")):
+            raise LabError(f"fio_json is {run.fio_json[:99]!r}: expected the name of a file, *.fio.json")
         got = figures(raw, run, trial.fio, ramp_s=ramp_s, window_s=None)
     except (LabError, ValueError, KeyError) as error:
         raise LabError(f"{record.file_name}, round {trial.round}, {key.label}: {error}") from None
@@ -181,6 +200,8 @@ def _notes(records: list[Record]) -> Iterable[str]:
     """Say what makes the kernels' figures less comparable than they look."""
     first = records[0]
     for record in records:
+        if more := len(record.runs) - len(_once(record)):
+            yield f"{record.kind}: {more} runs are left out: their round has another with as many contexts"
         if record.bdi:
             said = ", ".join(f"{name} {value}" for name, value in record.bdi.items())
             yield f"{record.kind}: settings that were left as they were: {said}"

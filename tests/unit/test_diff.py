@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 
 import pytest
 
 from lab import cli
+from lab.experiment.axes import Variant
 from lab.result import diff, results
 from lab.result.results import Cell
 from tests import samples
@@ -21,17 +23,90 @@ def cells(stock: list[float], two: list[float], fs: str = "xfs") -> list[Cell]:
     return results.cells("s", runs)
 
 
-def test_what_differs_by_more_than_its_spread_is_marked() -> None:
-    text = diff.markdown(cells([100, 102], [200, 210]), cells([101, 99], [230, 240]))
-    assert text.splitlines()[2:] == [
-        "| nolat | 2 | xfs | 128 MiB | stock | 101 (100..102) | 100 (99..101) | 0.99 |  |",
-        "| nolat | 2 | xfs | 128 MiB | 2 contexts | 205 (200..210) | 235 (230..240) | 1.15 | differs |",
+def parts(rates: list[list[float]], contexts: int | None = 2) -> list[Cell]:
+    """Return the cell of a result with these rates in the parts of the window of each round."""
+    variant: Variant = "parallel" if contexts else "stock"
+    runs = samples.measured(variant, contexts or 1, 128, [statistics.fmean(of) for of in rates])
+    return results.cells(
+        "s",
+        [
+            one.model_copy(update={"figures": one.figures.model_copy(update={"parts_mib_s": of})})
+            for one, of in zip(runs, rates, strict=True)
+        ],
+    )
+
+
+def rows(text: str) -> list[str]:
+    return [line.split(" | ", 5)[5] for line in text.splitlines()[2:] if line.startswith("| nolat")]
+
+
+def test_an_interval_says_what_differs() -> None:
+    before = cells([100, 102, 101], [200, 203, 201])
+    after = cells([101, 100, 102], [230, 233, 231])
+    assert rows(diff.markdown(before, after)) == [
+        "101 (100..102) | 101 (100..102) | 1.00 [0.98, 1.02] | the same |",
+        "201 (200..203) | 231 (230..233) | 1.15 [1.13, 1.17] | more |",
     ]
+    assert rows(diff.markdown(after, before))[1].endswith("| 0.87 [0.86, 0.88] | less |")
+
+
+def test_rounds_that_lie_apart_by_chance_are_not_told_apart() -> None:
+    text = diff.markdown(cells([100, 102], [200, 201]), cells([100, 102], [215, 240]))
+    assert rows(text)[1] == "200 (200..201) | 228 (215..240) | 1.13 [0.57, 2.27] | not told apart |"
+
+
+def test_a_round_counts_once_where_there_are_several() -> None:
+    """Parts of a round lie close together, and rounds do not."""
+    before = parts([[99, 100, 101], [139, 140, 141], [119, 120, 121]])
+    after = parts([[139, 140, 141], [119, 120, 121], [159, 160, 161]])
+    assert rows(diff.markdown(before, after)) == [
+        "120 (99..141) | 140 (119..161) | 1.17 [0.82, 1.66] | not told apart |"
+    ]
+    # With one round the parts are all that there is.
+    one_round = rows(diff.markdown(parts([[99, 100, 101]]), parts([[119, 120, 121]])))
+    assert one_round == ["100 (99..101) | 120 (119..121) | 1.20 [1.17, 1.23] | more |"]
+
+
+def test_an_interval_of_parts_is_widened_by_the_null() -> None:
+    stock, null = parts([[99, 100, 101]], None), parts([[101, 102, 103]], 1)
+    before, after = [parts([[99, 100, 101]]), parts([[111, 112, 113]])]
+    said = rows(diff.markdown([*stock, *null, *before], [*stock, *null, *after]))
+    assert said[2] == "100 (99..101) | 112 (111..113) | 1.12 [1.03, 1.22] | not told apart |"
+
+
+def test_what_else_differs_is_listed() -> None:
+    lines = diff.markdown(cells([100], [200]), cells([100], [250])).splitlines()
+    where = lines.index("What else B has more or less of:")
+    assert lines[where + 3] == (
+        "- xfs on nolat, 2 CPUs, 2 contexts at 128 MiB: mean latency -20%, p99 latency +0%, "
+        "flushers' CPU time per GiB +0%, final sync +0%, extents +0%"
+    )
+    said = diff.markdown(cells([100, 102, 101], [200, 203, 201]), cells([100, 102, 101], [230, 233, 231]))
+    assert "2 contexts at 128 MiB: mean latency -13% [-14%, -12%], p99 latency +0% [+0%, +0%]" in said
 
 
 def test_one_rate_of_each_cannot_tell() -> None:
     text = diff.markdown(cells([100], [200]), cells([100], [200.1]))
-    assert text.splitlines()[3].endswith("| 1.00 | one rate: cannot tell |")
+    assert rows(text)[1].endswith("| 1.00 | cannot tell: too few rates |")
+
+
+def test_a_whole_run_is_not_compared_with_a_window() -> None:
+    whole = [cell.model_copy(update={"steady": False}) for cell in parts([[99, 100, 101]])]
+    said = rows(diff.markdown(parts([[99, 100, 101]]), whole))
+    assert said[0].endswith("| 1.00 | cannot tell: one has no steady window |")
+
+
+def test_of_several_jobs_those_of_one_name_are_compared() -> None:
+    found = cells([100], [200])
+
+    def named(name: str, fio: str = "fio-3.33") -> diff.Result:
+        return found, {"scenario": {"name": name}, "fio": fio}
+
+    text = diff.text([named("x"), named("y")], [named("y", "fio-3.36"), named("z")])
+    pair = diff.markdown(found, found)
+    assert text == (f"y:\n\n{pair}\nfio is fio-3.33 in A and fio-3.36 in B\n\nonly in A: x\n\nonly in B: z\n")
+    # A single one of each is what is asked for, whatever it is called.
+    assert diff.text([named("x")], [named("y")]) == pair
 
 
 def test_other_jobs_are_told() -> None:

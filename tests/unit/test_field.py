@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 import pytest
 
 from lab.experiment import fiojob
-from lab.field import campaign, job, place, signals, trial, undo
+from lab.field import campaign, command, job, place, signals, trial, undo
 from lab.field.place import Place
 from lab.util.errors import LabError
 from lab.util.paths import REPO
@@ -51,7 +50,6 @@ def _short_waits_and_signals_as_they_were(monkeypatch: pytest.MonkeyPatch) -> It
         (campaign, "LEAST_S"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))
-    monkeypatch.setattr(tempfile, "tempdir", tempfile.tempdir)
     monkeypatch.setattr(os, "cpu_count", os.cpu_count)
     hurry()
     before = {number: signal.getsignal(number) for number in signals.SIGNALS}
@@ -140,6 +138,53 @@ def test_check_says_what_would_be_touched_and_touches_nothing(
     assert said["sets"] == (
         "and puts back: nwritebacks to auto, dirty_bytes to 2097152, dirty_background_bytes to 1048576"
     )
+
+
+def test_check_makes_no_folder(server: Server) -> None:
+    deep = server.root / "deep" / "er"
+    before = sorted(server.root.rglob("*"))
+    for options in ([], ["--output", str(deep)]):
+        assert server.field("check", str(server.data), *options) == 0
+        assert sorted(server.root.rglob("*")) == before
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "1", *options) == 0
+    assert [path.name for path in deep.iterdir()] == ["job-parallel.json"]
+
+
+def test_no_place_for_results(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    program = server.root / "bin" / "fio"
+    for name in ("check", "run"):
+        said = refused(server, capsys, name, str(server.data), "--output", str(program / "x"))
+        assert f"{program} cannot be written: expected a place for results" in said
+
+
+def test_nothing_is_written_through_a_link(server: Server) -> None:
+    victim = write(server.root / "victim", "precious")
+    results = server.home / "results"
+    results.mkdir()
+    names = ("job-parallel.json", command.PACKED)
+    for name in names:
+        (results / f".{name}.new").symlink_to(victim)
+    (results / command.PACKED).symlink_to(victim)
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "1") == 0
+    assert server.field("pack") == 0
+    assert victim.read_text() == "precious"
+    assert sorted(path.name for path in results.iterdir() if not path.is_symlink()) == [*names]
+    assert len([*results.iterdir()]) == len(names)
+
+
+def test_a_record_stays_where_the_next_one_does_not_fit(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "1") == 0
+    before = server.records()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "1") == 1
+    assert server.records() == before
+    assert [path.name for path in (server.home / "results").iterdir()] == ["job-parallel.json"]
 
 
 def test_dirty_limits_stay_unless_asked_for(stock: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -526,6 +571,16 @@ def test_a_failure_of_fio_puts_everything_back(server: Server, capsys: pytest.Ca
     assert server.records() == {}
 
 
+def test_fio_that_tells_no_version(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    fio = server.root / "bin" / "fio"
+    write(fio, fio.read_text().replace('print("fio-3.33")', 'sys.exit("fio: broken")'))
+    assert server.field("run", str(server.data)) == 1
+    [said] = capsys.readouterr().err.splitlines()
+    assert said == "field: error: fio --version fails (fio: broken): expected its version; install fio anew"
+    assert server.settings()["nwritebacks"] == "auto"
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+
+
 def test_a_disk_that_gets_full_ends_the_run(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -543,14 +598,24 @@ def test_a_setting_that_the_kernel_refuses(
     written = Path.write_text
 
     def write_text(path: Path, text: str, **more: Any) -> int:
-        if path.name == "nwritebacks" and text == "99":
+        if path.name == "nwritebacks" and text == "16":
             raise OSError(22, "Invalid argument")
         return written(path, text, **more)
 
     monkeypatch.setattr(Path, "write_text", write_text)
-    assert server.field("run", str(server.data), "--contexts", "99") == 1
-    assert "the kernel refuses 99 for " in capsys.readouterr().err
+    assert server.field("run", str(server.data), "--contexts", "16") == 1
+    assert "the kernel refuses 16 for " in capsys.readouterr().err
     assert server.settings()["nwritebacks"] == "auto"
+
+
+@pytest.mark.parametrize("kind", ["server", "stock"])
+def test_more_contexts_than_a_kernel_takes_are_refused_ahead(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    made: Server = request.getfixturevalue(kind)
+    for name in ("check", "run"):
+        said = refused(made, capsys, name, str(made.data), "--contexts", "1,16,17,auto,99999")
+        assert "--contexts has 17, 99999: expected at most 16, which is four for each possible CPU" in said
 
 
 def test_a_limit_that_the_kernel_refuses(
@@ -688,7 +753,19 @@ def test_which_job(server: Server, capsys: pytest.CaptureFixture[str], jobs: lis
         ("ioscheduler=none", "reaches beyond the job's own files"),
         ("fill_device", "reaches beyond the job's own files"),
         ("read_iolog=log", "reaches beyond the job's own files"),
-        ("direct=1", "every section has direct=1"),
+        ("file_append=1", "reaches beyond the job's own files"),
+        ("offset=20%", "offset=20%, which does not tell what its files take"),
+        ("fileoffset=0x40000000", "offset=0x40000000, which does not tell what its files take"),
+        ("offset_increment=10%", "offset_increment=10%, which does not tell what its files take"),
+        ("numjobs=0x400", "numjobs=0x400, which does not tell what its files take"),
+        ("filesize=1m\nnr_files=0x400", "nrfiles=0x400, which does not tell what its files take"),
+        ("offset=900t", "MiB free, and the files of job job take"),
+        ("fileoffset=900t", "MiB free, and the files of job job take"),
+        ("filename=a\nnumjobs=16\noffset_increment=900t", "MiB free, and the files of job job take"),
+        ("rw=read", "no section writes"),
+        ("unified_rw_reporting=mixed", "has unified_rw_reporting"),
+        ("direct=1\n[y]\nrw=read\nsize=1m", "direct=1"),
+        ("direct=1", "direct=1"),
         ("[global]", "a [global] after other sections"),
         ("size=50%", "does not say how large its files are"),
         ("nonsense=1", "fio refuses it"),
@@ -714,6 +791,13 @@ def test_a_job_that_stays_is_taken(server: Server, text: str) -> None:
     assert job.load(write(server.root / "x.fio", text), 4).files_mib == 1
 
 
+def test_where_a_job_begins_in_its_files_counts_for_their_size(server: Server) -> None:
+    text = "[x]\nrw=write\nsize=1m\noffset=2m\n[y]\nrw=write\nsize=1m\nfilename=a\nnumjobs=3\n"
+    taken = job.load(write(server.root / "x.fio", f"{text}offset_increment=4M\n"), 4)
+    # Where the third job of [y] begins, 8 MiB lie ahead of its own.
+    assert taken.files_mib == 3 + 9
+
+
 def test_included_lines_are_looked_at_too(server: Server) -> None:
     write(server.root / "more.fio", "directory=/elsewhere\n")
     path = write(server.root / "x.fio", "[x]\nrw=write\nsize=1m\ninclude more.fio\n")
@@ -735,12 +819,30 @@ def test_our_own_job_is_taken() -> None:
     assert job.load(REPO / "field" / "overwrite.fio", 128).files_mib == 128 * job.LEAST_MIB
 
 
-@pytest.mark.parametrize("contexts", ["0", "-1", "a", "1,,2", "auto1"])
-def test_contexts_that_are_none(server: Server, capsys: pytest.CaptureFixture[str], contexts: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        ("--contexts=0", "expected whole numbers, or auto"),
+        ("--contexts=-1", "expected whole numbers, or auto"),
+        ("--contexts=a", "expected whole numbers, or auto"),
+        ("--contexts=1,,2", "expected whole numbers, or auto"),
+        ("--contexts=auto1", "expected whole numbers, or auto"),
+        ("--contexts=1,4,4", "1,4,4: expected each number once"),
+        ("--contexts=01,1", "01,1: expected each number once"),
+        ("--contexts=auto,1,auto", "auto,1,auto: expected each number once"),
+        ("--budget=0", "0: expected a number above 0"),
+        ("--budget=nan", "nan: expected a number above 0"),
+        ("--budget=inf", "inf: expected a number above 0"),
+        ("--rounds=0", "0: expected a whole number from 1"),
+    ],
+)
+def test_options_that_mean_nothing(
+    server: Server, capsys: pytest.CaptureFixture[str], option: str, complaint: str
+) -> None:
     with pytest.raises(SystemExit) as left:
-        server.field("run", str(server.data), f"--contexts={contexts}")
+        server.field("run", str(server.data), option)
     assert left.value.code == 2
-    assert "expected whole numbers, or auto" in capsys.readouterr().err
+    assert complaint in capsys.readouterr().err
 
 
 def test_drives_below_a_mapped_disk(server: Server) -> None:

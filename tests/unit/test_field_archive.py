@@ -11,20 +11,34 @@ from pathlib import Path
 import pytest
 
 from lab import cli
-from lab.package import field
+from lab.field import command
+from lab.package import field, folder
+from lab.tree import change
 from lab.util.errors import LabError
 from lab.util.paths import REPO
 from tests.server import JOB, write
 
 
+def packed(place: Path, name: str, *, change: str | None = None, commit: str = "c0ffee") -> Path:
+    """Return a package as ``pwb deb`` leaves it in a folder."""
+    (place / "packages").mkdir(exist_ok=True)
+    return folder.put(write(place / name, "deb"), place / "packages", change=change, commit=commit)
+
+
+def commit_of(archive: Path) -> str:
+    with tarfile.open(archive) as opened:
+        file = opened.extractfile(f"{field.TOP}/{command.COMMIT}")
+        assert file is not None
+        return file.read().decode().strip()
+
+
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the archive's folder, unpacked."""
-    folder = tmp_path_factory.mktemp("field")
-    package = write(folder / "packages" / "wbctl_1_amd64.deb", "deb")
-    made = field.make(folder / "field.tar.gz", [], [package])
-    subprocess.run(["tar", "xf", made], cwd=folder, check=True)
-    return folder / field.TOP
+    place = tmp_path_factory.mktemp("field")
+    made = field.make(place / "field.tar.gz", [], [packed(place, "wbctl_1_amd64.deb")])
+    subprocess.run(["tar", "xf", made], cwd=place, check=True)
+    return place / field.TOP
 
 
 def ran(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -74,12 +88,16 @@ def test_the_readme_names_every_command_and_option(unpacked: Path) -> None:
 
 def test_the_readme_keeps_the_kernel_that_runs_before_it_installs_others(unpacked: Path) -> None:
     text = (unpacked / "README.md").read_text()
+    setting = "/etc/default/grub.d/saved.cfg"
     steps = (
-        "GRUB_DEFAULT=saved",
+        f"echo GRUB_DEFAULT=saved > {setting}",
         "grub-set-default",
-        "apt-get install ./packages",
+        # The saved entry is listed also where GRUB does not look at it: only the menu that was made tells.
+        """grep 'default="${saved_entry}"' /boot/grub/grub.cfg""",
         "on no hardware yet",
+        "apt-get install ./packages",
         "grub-reboot",
+        f"rm {setting}",
     )
     assert sorted(map(text.index, steps)) == [*map(text.index, steps)]
 
@@ -87,6 +105,23 @@ def test_the_readme_keeps_the_kernel_that_runs_before_it_installs_others(unpacke
 def test_the_same_input_gives_the_same_archive(tmp_path: Path) -> None:
     first = field.make(tmp_path / "a.tar.gz", [], []).read_bytes()
     assert field.make(tmp_path / "b.tar.gz", [], []).read_bytes() == first
+
+
+def test_the_commit_is_that_of_the_kernel_which_is_measured(tmp_path: Path) -> None:
+    stock = packed(tmp_path, "linux-image-7.3.4-pwb-stock_1_amd64.deb", commit="early")
+    wbctl = packed(tmp_path, "wbctl_1_amd64.deb", commit="late")
+    parallel = packed(tmp_path, "linux-image-7.3.4-pwb-parallel_1_amd64.deb", change="it", commit="c0ffee")
+    target = tmp_path / "out.tar.gz"
+    assert commit_of(field.make(target, [], [parallel, stock, wbctl])) == "c0ffee"
+    assert commit_of(field.make(target, [], [stock, wbctl])) == change.commit() != ""
+
+
+def test_a_package_of_which_is_not_known_what_it_is(tmp_path: Path) -> None:
+    package = packed(tmp_path, "linux-image-7.3.4-pwb-parallel_1_amd64.deb", change="it")
+    package.write_text("stale")
+    with pytest.raises(LabError, match=r"was made of is not known: .* with: ./pwb deb"):
+        field.make(tmp_path / "out.tar.gz", [], [package])
+    assert not (tmp_path / "out.tar.gz").exists()
 
 
 def test_jobs_and_packages_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

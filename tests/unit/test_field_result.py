@@ -15,7 +15,7 @@ import pytest
 from lab import cli
 from lab.field import record
 from lab.field.record import Kind, Record, Trial
-from lab.result import field, results
+from lab.result import field, page, results
 from lab.util.errors import LabError
 from tests import samples
 
@@ -134,6 +134,62 @@ def test_beside_a_bench_and_in_diff(
     assert "| Fast-Drive-1TB | 4 | xfs | 256 MiB | stock |" in capsys.readouterr().out
 
 
+def test_an_earlier_page_stays_beside_a_bench_and_in_diff(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = tmp_path / "bench"
+    bench.mkdir()
+    results.write(bench, results.cells("small", samples.measured("stock", 1, 128, [100, 120])), {})
+    archive, both = packed(tmp_path, STOCK, PARALLEL), tmp_path / "both.html"
+    assert cli._run(["report", str(archive)]) == 0
+    folder = Path(capsys.readouterr().out.strip()).parent
+    before = sorted(path.name for path in folder.iterdir())
+    assert {"index.html", "table.md", "throughput-Fast-Drive-1TB-4cpus.png"} <= {*before}
+    assert cli._run(["report", str(archive), str(bench), "--output", str(both)]) == 0
+    assert both.read_text().count("data:image/png;base64,") == sum(name.endswith(".png") for name in before)
+    assert cli._run(["diff", str(archive), str(bench)]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_an_archive_is_drawn_once(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn: list[Path] = []
+    monkeypatch.setattr(page, "remake", drawn.append)
+    archive = packed(tmp_path, STOCK)
+    assert cli._run(["report", str(archive)]) == 0
+    folder = Path(capsys.readouterr().out.strip()).parent
+    assert cli._run(["report", str(folder)]) == 0
+    assert drawn == [root / f".{folder.name}", folder]
+
+
+def test_jobs_are_compared_by_their_names(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = replace(STOCK, job="other", runs=[trial(n, 1, 50 + n) for n in (1, 2, 3)], fio="fio-3.36")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    first = packed(tmp_path / "a", STOCK, other)
+    second = packed(tmp_path / "b", other, replace(STOCK, job="third"))
+    assert cli._run(["diff", str(first), str(second)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("field-other:\n\n| device ")
+    assert "| stock | 52 (51..53) | 52 (51..53) | 1.00 [0.96, 1.04] | the same |" in said
+    assert said.count("| stock |") == 1 and "fio is" not in said
+    assert said.endswith("\nonly in A: field-job\n\nonly in B: field-third\n")
+
+
+def test_a_later_archive_of_the_same_campaign(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    first = packed(tmp_path / "a", STOCK)
+    second = packed(tmp_path / "b", replace(STOCK, runs=[trial(n, 1, 200 + n) for n in (1, 2, 3)]))
+    assert cli._run(["diff", str(first), str(second)]) == 0
+    assert "| 100 (100..102) | 202 (201..203) | 2.00 [1.98, 2.03] | more |" in capsys.readouterr().out
+
+
 def test_the_same_records_make_the_same_result_again(tmp_path: Path, root: Path) -> None:
     first = field.result_folders(packed(tmp_path, STOCK))
     assert field.result_folders(packed(tmp_path, STOCK, PARALLEL)) == first
@@ -213,6 +269,55 @@ def test_what_is_no_archive(tmp_path: Path, root: Path) -> None:
     with pytest.raises(LabError, match="has format 9: expected 1"):
         field.result_folders(broken(path, newer))
     assert not root.exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "x/../../../y", "/abs", "..", "", "x\n"])
+@pytest.mark.parametrize("field_name", ["job", "filesystem", "fio_json"])
+def test_a_name_that_leads_out_of_the_folder(tmp_path: Path, root: Path, field_name: str, name: str) -> None:
+    data = asdict(STOCK)
+    where = data["runs"][0]["raw"]["runs"][0] if field_name == "fio_json" else data
+    where[field_name] = f"{tmp_path}{name}" if name == "/abs" else name
+    path = broken(tmp_path / "x.tar.gz", json.dumps(data).encode())
+    with pytest.raises(LabError, match=rf"job-stock\.json.*{field_name} is .*: expected .*(name|letters) "):
+        field.result_folders(path)
+    assert {one.name for one in tmp_path.iterdir()} <= {"x.tar.gz", "results"}
+    assert [one.name for one in root.glob("*") if not one.name.startswith(".")] == []
+
+
+def test_raw_data_is_not_written_over_by_what_fio_has_left(tmp_path: Path, root: Path) -> None:
+    data = asdict(STOCK)
+    data["runs"][0]["raw"]["runs"][0]["fio_json"] = "raw.json"
+    with pytest.raises(
+        LabError, match=r"fio_json is 'raw\.json': expected the name of a file, \*\.fio\.json"
+    ):
+        field.result_folders(broken(tmp_path / "x.tar.gz", json.dumps(data).encode()))
+
+
+def test_two_records_of_a_job_on_one_kernel(tmp_path: Path, root: Path) -> None:
+    folder = tmp_path / "records"
+    folder.mkdir()
+    record.save(STOCK, folder).rename(folder / "earlier-job-stock.json")
+    record.save(STOCK, folder)
+    with pytest.raises(LabError, match="has two records of job job on a stock kernel: expected one of each"):
+        field.result_folders(folder)
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("contexts", [0, -1, "all", "../x"])
+def test_contexts_that_are_none(tmp_path: Path, root: Path, contexts: int | str) -> None:
+    data = asdict(STOCK)
+    data["runs"][0]["contexts"] = contexts
+    with pytest.raises(LabError, match=r"runs: 0: .*contexts is .*: expected a whole number from 1, or auto"):
+        field.result_folders(broken(tmp_path / "x.tar.gz", json.dumps(data).encode()))
+
+
+def test_of_two_runs_of_a_round_with_as_many_contexts_the_first_counts(tmp_path: Path, root: Path) -> None:
+    twice = replace(PARALLEL, runs=[*PARALLEL.runs, trial(2, 4, 900)])
+    [folder] = field.result_folders(packed(tmp_path, STOCK, twice))
+    cells, meta = results.read(folder)
+    [four] = [cell for cell in cells if cell.contexts == 4]
+    assert (four.runs, four.mib_s.max) == (4, 303)
+    assert "parallel: 1 runs are left out: their round has another with as many contexts" in meta["notes"]
 
 
 def test_a_run_without_a_written_byte_is_named(tmp_path: Path, root: Path) -> None:

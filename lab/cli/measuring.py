@@ -114,14 +114,14 @@ def run(
     **rest: Any,
 ) -> None:
     """Compare stock and parallel on a fio job file of your own."""
-    from lab.experiment.bench import Where, plan_job, run_job
+    from lab.experiment.bench import Where, run_job
+    from lab.experiment.plan import plan
 
+    where = Where(scheduler, fresh, profiled)
     # Refuses a bad job before a kernel's source is fetched.
-    plan = plan_job(job, **rest)
-    if dry_run:
-        click.echo(plan)
-        return
-    run_job(job, source=source_of(tree, series), where=Where(scheduler, fresh, profiled), **rest)
+    click.echo(plan(job, where=where, **rest), err=not dry_run)
+    if not dry_run:
+        run_job(job, source=source_of(tree, series), where=where, **rest)
 
 
 @cli.command()

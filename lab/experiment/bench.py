@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from lab.experiment import cells, cluster, fiojob, ownjob, schedule
+from lab.experiment import cells, cluster, fiojob, jobfile, schedule
 from lab.experiment import scenario as scenarios
 from lab.experiment.axes import Contexts
 from lab.experiment.cells import Kernels, Runner, tool
 from lab.experiment.cluster import InTurn
 from lab.experiment.scenario import Machine, Scenario
-from lab.experiment.search import first_answer_first
 from lab.experiment.session import measure
 from lab.experiment.store import Store, surroundings
 from lab.machine import devices, guest, guest_memory, host, host_idle
@@ -28,7 +25,6 @@ from lab.tree.source import Source
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
-from lab.util.progress import duration
 
 CPUS_SLEEP = (
     f"{host_idle.LATENCY} could not be opened, so the host's CPUs sleep when idle and rates vary more: "
@@ -86,8 +82,18 @@ def bench(
     Raises:
         LabError: bad input, found before anything is built, or a guest that failed.
     """
-    chosen = scenarios.load(scenario).on(machine, cpus)
-    return _build_and_measure(chosen.expanded() if full else chosen, source, scenarios.SCENARIOS, where)
+    chosen = scenario_of(scenario, full=full, machine=machine, cpus=cpus)
+    return _build_and_measure(chosen, source, scenarios.SCENARIOS, where)
+
+
+def scenario_of(name: str, *, full: bool, machine: Machine | None, cpus: int | None) -> Scenario:
+    """Return the scenario that :func:`bench` runs, by its arguments.
+
+    Raises:
+        LabError: there is no such scenario, or it is none with these arguments.
+    """
+    found = scenarios.load(name).on(machine, cpus)
+    return found.expanded() if full else found
 
 
 def run_job(
@@ -128,7 +134,7 @@ def run_job(
     Raises:
         LabError: bad input, such as a job that fio refuses (with fio's words), or a guest that failed.
     """
-    chosen = _of_job(
+    chosen = jobfile.scenario_of(
         job,
         fs=fs,
         device=device,
@@ -139,87 +145,8 @@ def run_job(
         memory_mib=memory_mib,
     )
     return _build_and_measure(
-        chosen, source, job.resolve().parent, where, budget_s=60 * budget_min, notes=_notes(chosen)
+        chosen, source, job.resolve().parent, where, budget_s=60 * budget_min, notes=jobfile.notes(chosen)
     )
-
-
-def plan_job(job: Path, *, budget_min: float, **settings: Any) -> str:
-    """Say what :func:`run_job` would boot and how long it would take; nothing is fetched, built or booted.
-
-    Args:
-        job: as for :func:`run_job`.
-        budget_min: as for :func:`run_job`.
-        settings: those of :func:`run_job` but ``source`` and ``where``.
-
-    Raises:
-        LabError: bad input, as for :func:`run_job`.
-    """
-    chosen = _of_job(job, **settings)
-    check(chosen, job.resolve().parent)
-    boots = first_answer_first(schedule.boots(chosen))
-    count = cluster.places(chosen.guest.mem_mib, len(boots)) if chosen.virtual else 1
-    lines = [f"{boot.label}: about {duration(boot.estimate_s)}" for boot in boots]
-    whole_s = sum(boot.estimate_s for boot in boots) / count
-    lines.append(
-        f"{chosen.title}: {len(boots)} boots, {count} at a time, about {duration(whole_s)}, after kernels "
-        "that are not built yet, a quarter of an hour on two cores"
-    )
-    budget = duration(60 * budget_min)
-    if whole_s > 60 * budget_min:
-        begun_s = itertools.accumulate((boot.estimate_s / count for boot in boots), initial=0.0)
-        few = sum(before_s < 60 * budget_min for before_s in [*begun_s][:-1])
-        lines.append(
-            f"of these only the first {few} or so begin within the {budget} of --budget, and what is left "
-            "out is said at the end: expected more time, or fewer --fs and --contexts"
-        )
-    else:
-        lines.append(
-            f"then more rounds of what is still open, and the kernel's own number, other affinities and more "
-            f"workers with the best number of contexts, until {budget} are over"
-        )
-    return "\n".join([*lines, *_notes(chosen)])
-
-
-def _of_job(job: Path, **settings: Any) -> Scenario:
-    """Return the scenario of a user's job, which has to write through the page cache."""
-    tool("fio", "fio")
-    chosen = scenarios.from_job(job, **settings)
-    for name in chosen.devices:
-        devices.load(name)
-    fiojob.check(chosen.name, chosen.job.text, job.resolve().parent)
-    fiojob.check_globals(chosen.name, chosen.job.text)
-    ownjob.check(chosen.name, chosen.job.text, stopped_after_s=chosen.stopped_after_s)
-    fiojob.check_buffered(chosen.name, chosen.job.text, job.resolve().parent)
-    fiojob.check_room(chosen.name, chosen.job.text, job.resolve().parent, chosen.guest.device_mib)
-    if _files_are_few(chosen):
-        return chosen.model_copy(update={"bounds": [one for one in chosen.bounds if one != "bdis"]})
-    return chosen
-
-
-def _files_are_few(chosen: Scenario) -> bool:
-    """Say whether a job has fewer files than there are CPUs, so that some of as many devices get none."""
-    return fiojob.most_files(chosen.job.text) < chosen.guest.cpus
-
-
-def _notes(chosen: Scenario) -> list[str]:
-    """Say what of a user's job is not run as it is, and what bound it does not have."""
-    said = []
-    if chosen.stopped_after_s is not None:
-        said.append(
-            f"the job is stopped {chosen.stopped_after_s:.1f} s of the guest after its first write to the "
-            "device, whatever its runtime; --machine uml runs it to its end"
-        )
-    if _files_are_few(chosen):
-        said.append(
-            f"no bound from separate BDIs: of {chosen.guest.cpus} devices only "
-            f"{fiojob.most_files(chosen.job.text)} would have a file of the job"
-        )
-    elif "bdis" not in chosen.bounds:
-        said.append(
-            f"no bound from separate BDIs: {chosen.guest.device_mib} MiB are less than "
-            f"{scenarios.LEAST_DEVICE_MIB} for each of {chosen.guest.cpus} CPUs; raise --memory for it"
-        )
-    return said
 
 
 def _build_and_measure(
@@ -231,9 +158,7 @@ def _build_and_measure(
     budget_s: float | None = None,
     notes: Sequence[str] = (),
 ) -> Path:
-    if where.profiled and not chosen.virtual:
-        raise LabError("a profile is of virtual time: expected the machine smp, add --machine smp")
-    check(chosen, job_folder)
+    check(chosen, job_folder, where)
     with exclusive(cache_dir() / "bench.lock", f"measuring {chosen.name}"), ExitStack() as stack:
         machine = chosen.guest.machine
         crew = None
@@ -257,12 +182,23 @@ def _build_and_measure(
         return measured(crew=crew, notes=[*notes, *asleep])
 
 
-def check(chosen: Scenario, job_folder: Path) -> None:
+def check(
+    chosen: Scenario, job_folder: Path, where: Where = HERE, *, machine: type[Hardware] = Hardware
+) -> None:
     """Check all that can be checked before anything expensive.
 
+    Args:
+        chosen: the scenario.
+        job_folder: where the job's included files are.
+        where: where its guests are to run.
+        machine: makes their machine.
+
     Raises:
-        LabError: an unknown device, a job that fio refuses, too few cores, too little memory, a missing tool.
+        LabError: an unknown device, a job that fio refuses, too few cores, too little memory, a missing tool,
+            a profile of the host's time.
     """
+    if where.profiled and not chosen.virtual:
+        raise LabError("a profile is of virtual time: expected the machine smp, add --machine smp")
     for name in chosen.devices:
         devices.load(name)
     fiojob.check(chosen.name, chosen.job.text, job_folder)
@@ -278,7 +214,7 @@ def check(chosen: Scenario, job_folder: Path) -> None:
         )
     if chosen.virtual:
         for cpus in [size.cpus, *chosen.scaling]:
-            hardware = Hardware("smp", mem_mib=size.mem_mib, cpus=cpus, possible_cpus=size.possible_cpus)
+            hardware = machine("smp", mem_mib=size.mem_mib, cpus=cpus, possible_cpus=size.possible_cpus)
             for name in chosen.devices:
                 guest.check(hardware, fs="xfs", device=name, device_size_mib=size.device_mib)
     else:

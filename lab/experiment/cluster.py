@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class Crew(Protocol):
     def size(self) -> int:
         """How many tasks run side by side."""
 
-    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Iterator[Task]:
-        """Run tasks; return each when it is done, in no certain order.
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Generator[Task]:
+        """Run tasks; return each when it is done, in no certain order. To close it ends what still runs.
 
         Args:
             tasks: what to run, in the order in which they begin.
@@ -63,7 +63,7 @@ class InTurn:
     runner: Runner
     size: int = 1
 
-    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Iterator[Task]:
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Generator[Task]:
         """Run tasks in their order."""
         for number, task in enumerate(tasks):
             if number and not go_on():
@@ -73,13 +73,21 @@ class InTurn:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Runs tasks on the workers of a cluster."""
+    """Runs tasks on the workers of a cluster.
+
+    Attributes:
+        client: a connection to it.
+        size: how many workers it has.
+        runner: boots a guest.
+        is_shared: whether its workers live on when we end.
+    """
 
     client: distributed.Client
     size: int
     runner: Runner
+    is_shared: bool = False
 
-    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Iterator[Task]:
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Generator[Task]:
         """Run tasks; a worker that dies costs what it was running, which is run again."""
         try:
             yield from self.each(functools.partial(cells.run, runner=self.runner), tasks, go_on)
@@ -91,7 +99,7 @@ class SideBySide:
 
     def each(
         self, work: Callable[[Job], Result], jobs: Sequence[Job], go_on: Callable[[], bool] = _always
-    ) -> Iterator[Result]:
+    ) -> Generator[Result]:
         """Have each job done by some worker; return what comes of it, in no certain order.
 
         Args:
@@ -119,6 +127,17 @@ class SideBySide:
                 done.update(more)
         finally:
             self.client.cancel(futures, force=True)
+            if self.is_shared:
+                self._end({future.key for future in futures})
+
+    def _end(self, keys: set[object]) -> None:
+        """End what workers still execute of ours: to cancel stops nothing that has begun."""
+        # Without its scheduler there is nobody to ask.
+        if self.client.status != "running":
+            return
+        runs = self.client.run(_executes, keys)
+        if busy := [worker for worker, is_ours in runs.items() if is_ours]:
+            self.client.restart_workers(busy, raise_for_error=False)
 
 
 def places(mem_mib: int, boots: int) -> int:
@@ -209,7 +228,12 @@ def existing(address: str, needed: Sequence[Path], runner: Runner) -> Iterator[C
                     f"worker {worker} of {address} does not see {missing}: expected this machine's files, "
                     "the cache and the clone at the same places"
                 )
-        yield SideBySide(client, len(seen), runner)
+        yield SideBySide(client, len(seen), runner, is_shared=True)
+
+
+def _executes(keys: set[object], dask_worker: distributed.Worker) -> bool:
+    """Say whether a worker, which dask names, executes one of these tasks."""
+    return not keys.isdisjoint(dask_worker.active_threads.values())
 
 
 def _sees(paths: list[str]) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""fio job files: refuse what cannot run in the guest, and derive the job that measures a bound."""
+"""fio job files, as fio reads them: what cannot run in the guest, their files, jobs that measure bounds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from lab.util.errors import LabError
@@ -14,11 +16,14 @@ from lab.util.errors import LabError
 MOUNT = PurePosixPath("/mnt/test")
 #: Engines that write files, through the page cache unless the job says direct=1.
 ENGINES = ("io_uring", "libaio", "mmap", "posixaio", "psync", "pvsync", "pvsync2", "sync", "vsync")
-# What a filesystem of our size leaves for files, at least.
-ROOM = 0.9
-_SETTING = re.compile(r"^\s*(\w+)\s*=\s*(.*?)\s*$")
+#: What fio takes a comment for, wherever it stands in a line.
+COMMENT = re.compile(r"[;#].*")
 _INCLUDE = re.compile(r"^\s*include\s+(\S.*?)\s*$")
-_CACHE_OPTION = re.compile(r"^\s*(direct|buffered|odirect)\s*(=.*)?$")
+_CACHE_OPTION = re.compile(r"^\s*(direct|buffered)\s*(=.*)?$")
+# fio's values of rw that write.
+_WRITING = ("write", "rw")
+# Variables of a scenario's job, which has its values in the guest only.
+_VARIABLES = {"RAMP_S": "1", "WINDOW_S": "1", "CPUS": "1", "FILE_MIB": "1"}
 
 
 def check(name: str, text: str, folder: Path) -> None:
@@ -33,14 +38,16 @@ def check(name: str, text: str, folder: Path) -> None:
         LabError: fio refuses the job (with fio's own words), there is no section that makes load, or a path
             in it lies outside the filesystem under test.
     """
-    _run_parser(name, text, folder)
     body = inlined(name, text, folder)
-    if not any(_section(line) not in (None, "global") for line in body.splitlines()):
+    done = _ask_fio(body)
+    if done.returncode != 0:
+        words = "; ".join(line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip())
+        raise LabError(f"job {name}: fio refuses it: {words}")
+    listed = sections(body)
+    if not listed:
         raise LabError(f"job {name}: fio finds no job in it, expected a [section] besides [global]")
-    for key, value in _settings(body):
-        if key not in ("directory", "filename", "filename_format", "opendir"):
-            continue
-        for part in re.split(r"(?<!\\):", value):
+    for key in ("directory", "filename", "filename_format", "opendir"):
+        for part in [part for one in listed for part in _paths(one.get(key, ""))]:
             if not _on_test_filesystem(part):
                 raise LabError(
                     f"job {name}: {key}={part} lies outside the filesystem under test; a job runs"
@@ -50,43 +57,17 @@ def check(name: str, text: str, folder: Path) -> None:
 
 
 def check_buffered(name: str, text: str, folder: Path) -> None:
-    """Check that some section of a job goes through the page cache.
+    """Check that some section of a job writes through the page cache, if any writes.
 
     Raises:
-        LabError: every section has ``direct=1`` (or ``buffered=0``), so nothing is ever written back.
+        LabError: every section that writes has ``direct=1`` (or ``buffered=0``), so nothing is ever written
+            back.
     """
-    default, sections = False, []
-    for line in inlined(name, text, folder).splitlines():
-        section = _section(line)
-        if section not in (None, "global"):
-            sections.append(default)
-        found = _CACHE_OPTION.match(line)
-        if found:
-            is_set = (found[2] or "=1").lstrip("= ").strip() not in ("0", "false")
-            is_direct = is_set != (found[1] == "buffered")
-            if sections:
-                sections[-1] = is_direct
-            else:
-                default = is_direct
-    if sections and all(sections):
+    writing = [one for one in sections(inlined(name, text, folder)) if writes(one)]
+    if writing and all(_is_direct(one) for one in writing):
         raise LabError(
-            f"job {name}: every section has direct=1, which goes around the page cache, so nothing is "
-            "written back and contexts change nothing: expected buffered writes, drop the line"
-        )
-
-
-def check_room(name: str, text: str, folder: Path, device_mib: int) -> None:
-    """Check that the job's files fit on the device, as far as it gives their sizes.
-
-    Raises:
-        LabError: they do not, or leave less than a tenth for the filesystem.
-    """
-    needed = sum(file_sizes(inlined(name, text, folder)).values())
-    if needed > ROOM * device_mib:
-        most = f"{ROOM * device_mib:.0f} MiB"
-        raise LabError(
-            f"job {name}: its files take {needed:.0f} MiB, and the device has {device_mib}: expected at most "
-            f"{most}; lower size= in the job, or raise --memory, of which the device gets five eighths"
+            f"job {name}: every section that writes has direct=1, which goes around the page cache, so "
+            "nothing is written back and contexts change nothing: expected buffered writes, drop the line"
         )
 
 
@@ -100,7 +81,7 @@ def inlined(name: str, text: str, folder: Path, depth: int = 0) -> str:
         raise LabError(f"job {name}: include goes deeper than 8 files, expected no loop")
     lines: list[str] = []
     for line in text.splitlines():
-        match = _INCLUDE.match(line)
+        match = _INCLUDE.match(COMMENT.sub("", line))
         if match is None:
             lines.append(line)
             continue
@@ -115,13 +96,9 @@ def inlined(name: str, text: str, folder: Path, depth: int = 0) -> str:
 def directories(text: str) -> list[str]:
     """Return the relative directories that the job expects to exist: fio makes files, not directories."""
     found: list[str] = []
-    for key, value in _settings(text):
-        parts = re.split(r"(?<!\\):", value)
-        if key == "filename":
-            parts = [str(PurePosixPath(part).parent) for part in parts]
-        elif key != "directory":
-            continue
-        for part in parts:
+    for options in sections(text):
+        parents = [str(PurePosixPath(part).parent) for part in _paths(options.get("filename", ""))]
+        for part in [*_paths(options.get("directory", "")), *parents]:
             path = PurePosixPath(part)
             relative = str(path.relative_to(MOUNT) if path.is_absolute() else path)
             if relative != "." and relative not in found:
@@ -141,26 +118,29 @@ def layout_only(text: str) -> str:
 
 
 def sections(text: str) -> list[dict[str, str]]:
-    """Return the options of each section of a job, with those of [global], as fio reads them.
+    """Return the options of each section of a job that fio takes, with those of [global], as fio reads them.
 
-    Each has the ``name`` of its section; an option without a value has an empty one.
+    Each has the ``name`` of its section; an option without a value has an empty one. Of the names that fio
+    has for an option there is the first.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        copy = Path(scratch) / "job.fio"
-        copy.write_text(text, encoding="utf-8")
-        done = subprocess.run(
-            ["fio", "--showcmd", str(copy)], capture_output=True, text=True, check=False, cwd=scratch
-        )
     names = {one.strip() for line in text.splitlines() if (one := _section(line)) and one != "global"}
     common: dict[str, str] = {}
     found: list[dict[str, str]] = []
     # The name of a section may have blanks in it.
-    for word in re.split(r"\s+--", done.stdout.strip())[1:]:
-        key, _, value = word.partition("=")
+    for word in re.split(r"\s+--", _ask_fio(text).stdout.strip())[1:]:
+        key, _, value = (part.strip() for part in word.partition("="))
         if key == "name" and value in names:
             found.append(dict(common))
-        (found[-1] if found else common)[key] = value
+        options = found[-1] if found else common
+        # In the order in which fio takes them.
+        options.pop(key, None)
+        options[key] = value
     return found
+
+
+def writes(options: Mapping[str, str]) -> bool:
+    """Say whether a section writes, by its options."""
+    return any(word in options.get("rw", "read") for word in _WRITING)
 
 
 def check_globals(name: str, text: str) -> None:
@@ -178,74 +158,120 @@ def check_globals(name: str, text: str) -> None:
 
 
 def file_sizes(text: str) -> dict[str, float]:
-    """Return the MiB of the files that a job makes, by its sections as fio reads them.
+    """Return the MiB of the files that a job makes, by what they are called.
 
-    Several files of one section, and its ``numjobs``, count together; 0 where it gives no number of bytes.
+    Several files of one section, and its ``numjobs``, count together. A file begins at 0, so that what
+    ``offset`` leaves out in front counts, too. 0 where a number of bytes is missing.
     """
-    sizes: dict[str, float] = {}
-    for number, options in enumerate(sections(text)):
-        size, shared = _mib(options.get("size", "")), options.get("filename")
-        if "filesize" in options:
-            # It is that of each file; size is what they share.
-            files = len(re.split(r"(?<!\\):", shared)) if shared else _number(options.get("nrfiles", "1"))
-            size = _mib(options["filesize"]) * files
-        file = f"{options.get('directory', '')}/{shared or number}"
-        sizes[file] = max(
-            sizes.get(file, 0.0), size * (1 if shared else _number(options.get("numjobs", "1")))
-        )
-    return sizes
+    found: dict[str, float] = {}
+    for name, files in _files(text):
+        found[name] = max(found.get(name, 0.0), files.mib)
+    return found
 
 
-def most_files(text: str) -> int:
-    """Return how many files a job can have, by its sections as fio reads them."""
-    shared: set[str] = set()
-    own = 0.0
-    for options in sections(text):
-        if "filename" in options:
-            folder = options.get("directory", "")
-            shared |= {f"{folder}/{one}" for one in re.split(r"(?<!\\):", options["filename"])}
-        else:
-            own += _number(options.get("nrfiles", "1")) * _number(options.get("numjobs", "1"))
-    return len(shared) + round(own)
+def written_files(text: str) -> int:
+    """Return how many files the sections of a job that write can have."""
+    found: dict[str, int] = {}
+    for name, files in _files(text):
+        if files.is_written:
+            found[name] = max(found.get(name, 0), files.count)
+    return sum(found.values())
 
 
-def _number(text: str) -> float:
-    return _mib(text) * (1 << 20)
+@dataclass(frozen=True)
+class _Files:
+    """Files that a section has under one name, or names that differ by numbers only."""
+
+    count: int
+    mib: float
+    is_written: bool
 
 
-def _mib(text: str) -> float:
-    """Read a size as fio writes it; what is no number of bytes, as a share of the device, counts nothing."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.lower())
-    if not found:
+def _files(text: str) -> list[tuple[str, _Files]]:
+    return [file for options in sections(text) for file in _files_of(options)]
+
+
+def _files_of(options: Mapping[str, str]) -> list[tuple[str, _Files]]:
+    """Name the files of a section as fio does (its filename, directory and filename_format)."""
+    jobs = _count(options, "numjobs")
+    names = _paths(options.get("filename", ""))
+    form = options.get("filename_format", "$jobname.$jobnum.$filenum").replace("$jobname", options["name"])
+    of_each = len(names) or _count(options, "nrfiles")
+    count = of_each if "$filenum" in form and not names else 1
+    folders = _paths(options.get("directory", "")) or [""]
+    if "$jobnum" in form and not names:
+        count *= jobs
+        folders = [":".join(folders)]
+        # Offsets grow by the same from job to job: on average they are that of the one in the middle.
+        job = (jobs - 1) / 2
+    else:
+        # Each job has one of them in turn, and all the first one for files that have their names.
+        folders = folders[: 1 if names else jobs]
+        job = jobs - 1
+    one = _Files(count, count * _mib_of_file(options, of_each, job), writes(options))
+    return [(str(PurePosixPath(folder) / name), one) for folder in folders for name in names or [form]]
+
+
+def _mib_of_file(options: Mapping[str, str], of_each: int, job: float) -> float:
+    """Return the size of a file of a job of a section, by the job's number; 0 where it cannot be told."""
+    if "filesize" in options:
+        # It is that of the whole file, or between which sizes it is.
+        ends = [_mib(end) for end in re.split("[-:,]", options["filesize"])]
+        return max(end or 0.0 for end in ends) if None not in ends else 0.0
+    size, offset, increment = (
+        _mib(options.get(name, usual))
+        for name, usual in (("size", ""), ("offset", "0"), ("offset_increment", "0"))
+    )
+    if not size or offset is None or increment is None:
         return 0.0
-    return float(found[1]) * 1024.0 ** ("kmgt".find(found[2]) + 1 if found[2] else 0) / (1 << 20)
+    # What jobs share they divide among their files.
+    return size / of_each + offset + job * increment
 
 
-def _run_parser(name: str, text: str, folder: Path) -> None:
+def _count(options: Mapping[str, str], name: str) -> int:
+    return max(1, round((_mib(options.get(name, "1")) or 0) * (1 << 20)))
+
+
+def _mib(text: str) -> float | None:
+    """Read a size as fio writes it; None for what is no number of bytes, as a share of the device."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)i?b?", text.lower())
+    if not found:
+        return None
+    return float(found[1]) * 1024.0 ** ("kmgtp".find(found[2]) + 1 if found[2] else 0) / (1 << 20)
+
+
+def _is_direct(options: Mapping[str, str]) -> bool:
+    """Say whether a section goes around the page cache; the last option that says so counts."""
+    is_direct = False
+    for name, value in options.items():
+        if name in ("direct", "buffered", "atomic"):
+            is_set = value.lstrip("0x") != ""
+            is_direct = is_set != (name == "buffered")
+    return is_direct
+
+
+def _ask_fio(text: str) -> subprocess.CompletedProcess[str]:
+    """Have fio read a job and print its options, or what is wrong with it, and run nothing."""
     with tempfile.TemporaryDirectory() as scratch:
-        copy = Path(scratch) / "job.fio"
-        copy.write_text(inlined(name, text, folder), encoding="utf-8")
+        (Path(scratch) / "job.fio").write_text(text, encoding="utf-8")
         try:
-            done = subprocess.run(
-                ["fio", "--parse-only", str(copy)],
+            return subprocess.run(
+                ["fio", "--parse-only", "--showcmd", "job.fio"],
                 capture_output=True, text=True, timeout=60, cwd=scratch, check=False,
-                env=os.environ | {"RAMP_S": "1", "WINDOW_S": "1", "CPUS": "1", "FILE_MIB": "1"},
+                env=os.environ | _VARIABLES,
             )  # fmt: skip
         except FileNotFoundError as error:
             raise LabError("fio is not installed: install the Debian package fio") from error
-    if done.returncode != 0:
-        words = "; ".join(line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip())
-        raise LabError(f"job {name}: fio refuses it: {words.replace(str(copy), name)}")
 
 
 def _section(line: str) -> str | None:
-    match = re.match(r"^\s*\[(.+)\]\s*$", re.sub("[;#].*", "", line))
+    match = re.match(r"^\s*\[(.+)\]\s*$", COMMENT.sub("", line))
     return match[1] if match else None
 
 
-def _settings(text: str) -> list[tuple[str, str]]:
-    found = [match for match in map(_SETTING.match, text.splitlines()) if match]
-    return [(match[1], match[2]) for match in found]
+def _paths(value: str) -> list[str]:
+    """Return the paths of an option's value."""
+    return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", value) if part]
 
 
 def _on_test_filesystem(part: str) -> bool:

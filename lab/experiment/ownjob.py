@@ -9,20 +9,27 @@ from collections.abc import Mapping, Sequence
 from lab.experiment import fiojob
 from lab.util.errors import LabError
 
-#: fio's values of rw that write.
-_WRITING = ("write", "rw")
+#: What a filesystem of our size leaves for files, at least.
+ROOM = 0.9
 #: fio's own, where a section names none.
 _USUAL_ENGINE = "psync"
 #: What makes a section begin later than the first one.
-_LATER = ("stonewall", "wait_for_previous", "wait_for", "startdelay")
+_LATER = ("stonewall", "wait_for", "startdelay")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+_NCPUS = "$ncpus"
 
 
-def expanded(name: str, text: str, environment: Mapping[str, str]) -> str:
-    """Replace ``${NAME}`` by the variables of an environment, as fio does; the guest has another environment.
+def expanded(name: str, text: str, environment: Mapping[str, str], cpus: int) -> str:
+    """Replace ``${NAME}`` and ``$ncpus``, as fio does: the guest has another environment, and other CPUs.
+
+    Args:
+        name: what to call the job in an error.
+        text: the job.
+        environment: the variables.
+        cpus: the guest's CPUs.
 
     Raises:
-        LabError: a variable is not set, where fio takes an empty word.
+        LabError: a variable is not set, where fio takes an empty word, or ``$ncpus`` is calculated with.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -30,11 +37,17 @@ def expanded(name: str, text: str, environment: Mapping[str, str]) -> str:
             raise LabError(f"job {name}: ${{{found[1]}}} is not set: export {found[1]}, or write its value")
         return environment[found[1]]
 
-    # fio does not read what is in a comment.
-    return "\n".join(
-        line if line.lstrip().startswith((";", "#")) else _VARIABLE.sub(value, line)
-        for line in text.split("\n")
-    )
+    def line_of(line: str) -> str:
+        # fio does not read what is in a comment.
+        read = fiojob.COMMENT.sub("", line)
+        if _NCPUS in read and re.search("[-+*/]", read):
+            raise LabError(
+                f"job {name}: {read.strip()} calculates with the number of CPUs: expected {_NCPUS} alone; "
+                f"write what comes out for the guest's {cpus}"
+            )
+        return _VARIABLE.sub(value, read).replace(_NCPUS, str(cpus)) + line[len(read) :]
+
+    return "\n".join(map(line_of, text.split("\n")))
 
 
 def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
@@ -50,7 +63,7 @@ def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
             the job is stopped soon.
     """
     sections = fiojob.sections(text)
-    writing = [one for one in sections if _is_writing(one)]
+    writing = [one for one in sections if fiojob.writes(one)]
     if not writing:
         raise LabError(
             f"job {name}: no section writes (fio reads where rw= is missing): expected rw=write, randwrite, "
@@ -72,6 +85,26 @@ def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
         _check_begins_at_once(name, sections, stopped_after_s)
 
 
+def check_room(name: str, text: str, device_mib: int) -> None:
+    """Check that a job's files fit on the device, as far as it gives their sizes.
+
+    Args:
+        name: what to call the job in an error.
+        text: the job with what it includes, which fio takes.
+        device_mib: size of the device.
+
+    Raises:
+        LabError: they do not, or leave less than a tenth for the filesystem.
+    """
+    needed = sum(fiojob.file_sizes(text).values())
+    if needed > ROOM * device_mib:
+        raise LabError(
+            f"job {name}: its files take {needed:.0f} MiB, and the device has {device_mib}: expected at most "
+            f"{ROOM * device_mib:.0f} MiB; lower size= or offset= in the job, or raise --memory, of which "
+            "the device gets five eighths"
+        )
+
+
 def _check_begins_at_once(name: str, sections: Sequence[Mapping[str, str]], stopped_after_s: float) -> None:
     stopped = (
         f"on the machine smp the job is stopped {stopped_after_s:.1f} s of the guest after its first write"
@@ -89,8 +122,3 @@ def _check_begins_at_once(name: str, sections: Sequence[Mapping[str, str]], stop
                 f"job {name}: section [{one['name']}] has ramp_time, in which fio keeps no latencies, but "
                 f"{stopped}: drop the line, as figures leave a ramp out by themselves, or add --machine uml"
             )
-
-
-def _is_writing(section: Mapping[str, str]) -> bool:
-    rw = section.get("rw", section.get("readwrite", "read"))
-    return any(word in rw for word in _WRITING)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lab.experiment.axes import Choice, Filesystem
 
-Kind = Literal["throughput", "seconds", "latency", "extents"]
+Kind = Literal["throughput", "seconds", "latency", "p99", "extents"]
 
 
 class Strict(BaseModel):
@@ -53,11 +53,13 @@ class Published(Strict, Choice):
 class Pick(Strict, Choice):
     """Chooses a cell of a result; ``best`` and ``worst`` are over every fixed number of contexts.
 
+    ``auto`` is the cell in which the kernel finds the number.
+
     An axis that is None: the cell that was measured with the kernel's own default.
     """
 
     variant: Literal["stock", "parallel"] = "parallel"
-    contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst"] = 1
+    contexts: Annotated[int, Field(ge=1)] | Literal["best", "worst", "auto"] = 1
 
 
 class Bar(Strict):

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from lab.experiment import fiojob, ownjob
 from lab.experiment.axes import (
     AXES,
     Affinity,
@@ -32,8 +28,6 @@ from lab.util.paths import REPO
 
 SCENARIOS = REPO / "scenarios"
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
-#: What mkfs.xfs makes a filesystem of, at least.
-LEAST_DEVICE_MIB = 300
 
 Machine = Literal["uml", "smp"]
 Bound = Literal["bdis", "direct"]
@@ -236,13 +230,14 @@ class Scenario(Strict):
         return longest if self.files is None and self.virtual and longest else None
 
     def on(self, machine: Machine | None, cpus: int | None) -> Scenario:
-        """Return the same scenario on another machine, or with other CPUs; None: as it says itself."""
+        """Return the same scenario on another machine, or with other CPUs; None: as it says itself.
+
+        Raises:
+            LabError: there is no such scenario.
+        """
         asked = {"machine": machine, "cpus": cpus}
         changed = self.guest.model_dump() | {key: value for key, value in asked.items() if value is not None}
-        try:
-            return Scenario.model_validate(self.model_dump() | {"guest": changed})
-        except ValidationError as error:
-            raise LabError(f"scenario {self.name!r}: {_wrong_keys(error)}") from error
+        return self._changed(guest=changed)
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -291,8 +286,21 @@ class Scenario(Strict):
                 raise ValueError(f"{what}: {name} {value} is none of the scenario's, {self.values_of(axis)}")
 
     def expanded(self) -> Scenario:
-        """Return the scenario that ``--full`` runs."""
-        return Scenario.model_validate(self.model_dump() | self.full.model_dump(exclude_none=True))
+        """Return the scenario that ``--full`` runs.
+
+        Raises:
+            LabError: there is no such scenario.
+        """
+        return self._changed(**self.full.model_dump(exclude_none=True))
+
+    def _changed(self, **changes: Any) -> Scenario:
+        """Return the scenario with other values; CPUs that its guest has anyway are no further ones."""
+        values = self.model_dump() | changes
+        scaling = [cpus for cpus in values["scaling"] if cpus != values["guest"]["cpus"]]
+        try:
+            return Scenario.model_validate(values | {"scaling": scaling})
+        except ValidationError as error:
+            raise LabError(f"scenario {self.name!r}: {wrong_keys(error)}") from error
 
 
 def names() -> list[str]:
@@ -325,79 +333,10 @@ def parse(name: str, text: str) -> Scenario:
     except tomllib.TOMLDecodeError as error:
         raise LabError(f"scenario {name!r} is not valid TOML: {error}") from error
     except ValidationError as error:
-        raise LabError(f"scenario {name!r}: {_wrong_keys(error)}") from error
+        raise LabError(f"scenario {name!r}: {wrong_keys(error)}") from error
 
 
-def from_job(
-    job: Path,
-    *,
-    fs: list[str],
-    device: str,
-    contexts: list[Contexts],
-    dirty_limits_mib: list[int],
-    machine: Machine,
-    cpus: int | None,
-    memory_mib: int,
-) -> Scenario:
-    """Make the scenario that runs a user's own fio job file as it is, with both bounds.
-
-    On ``uml`` how long the job runs is its own affair: figures start 4 s after fio does (steady from there)
-    and go on until it ends. On ``smp``, where a second of 8 busy CPUs takes half a minute of the host, they
-    start 0.3 s after the device is first written to, and the job is stopped 0.4 s later. A job that ends
-    before that is measured as a whole, final sync included.
-
-    Without a number of CPUs there are 8, and on ``uml`` as many as this machine gives.
-
-    Separate BDIs are no bound where a share of the device is too small for a filesystem.
-
-    Raises:
-        LabError: a value that no scenario may have, named, or a job file that cannot be read.
-    """
-    for one in fs:
-        if one not in FILESYSTEMS:
-            raise unknown_name("filesystem", one, FILESYSTEMS)
-    try:
-        text = fiojob.inlined(job.name, job.read_text(encoding="utf-8"), job.resolve().parent)
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabError(f"job file {job}: cannot be read as text: {error}") from error
-    if cpus is None:
-        cpus = 8 if machine == "smp" else len(os.sched_getaffinity(0))
-    device_mib = memory_mib * 5 // 8
-    has_shares = device_mib // max(cpus, 1) >= LEAST_DEVICE_MIB
-    try:
-        return Scenario.model_validate(
-            {
-                "name": re.sub(r"[^A-Za-z0-9._-]+", "-", job.stem).strip("-._") or "job",
-                "title": f"fio job file {job.name}",
-                "devices": [device],
-                "filesystems": fs,
-                "contexts": contexts,
-                "bounds": ["bdis", "direct"] if has_shares else ["direct"],
-                "repetitions": 1,
-                **_times_of_a_users_job(machine, dirty_limits_mib),
-                "guest": {
-                    "machine": machine,
-                    "cpus": cpus,
-                    "mem_mib": memory_mib,
-                    "device_mib": device_mib,
-                },
-                "job": {"text": ownjob.expanded(job.name, text, os.environ)},
-                "timeout_s": 3600,
-            }
-        )
-    except ValidationError as error:
-        raise LabError(f"run {job.name}: {_wrong_keys(error)}") from error
-
-
-def _times_of_a_users_job(machine: Machine, dirty_limits_mib: list[int]) -> dict[str, Any]:
-    if machine == "uml":
-        return {"limits": [{"mib": mib, "ramp_s": 4} for mib in dirty_limits_mib], "direct": {"ramp_s": 1}}
-    times = {"ramp_s": 0.3, "window_s": 0.4}
-    limits = [{"mib": mib, **times} for mib in dirty_limits_mib]
-    return {"limits": limits, "direct": {"ramp_s": 0.1, "window_s": 0.2}, "parts": 8, "sample_s": 0.02}
-
-
-def _wrong_keys(error: ValidationError) -> str:
+def wrong_keys(error: ValidationError) -> str:
     """Put pydantic's findings into one sentence."""
     return "; ".join(
         f"{'.'.join(str(part) for part in one['loc']) or 'the whole'}: {one['msg']}" for one in error.errors()

@@ -7,6 +7,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from lab.experiment import pace
 from lab.experiment.axes import Contexts, Filesystem, axes_of
 from lab.experiment.scenario import Bound, Limit, Machine, Scenario, Window
 from lab.experiment.setting import Setting
@@ -25,7 +26,7 @@ FIXED_ESTIMATE_MIB_S = 80.0
 OPEN_END_ESTIMATE_S = 60.0
 # The same for a guest in virtual time that has one core of the host: a boot with its files, more for each
 # CPU, the virtual seconds around a run's window, and what a virtual second of a CPU takes: one that is busy,
-# and one that mostly waits for a device that makes tasks sleep.
+# and one that mostly waits for a device.
 VIRTUAL_BOOT_ESTIMATE_S = 40.0
 VIRTUAL_CPU_ESTIMATE_S = 2.0
 VIRTUAL_RUN_ESTIMATE_S = 0.2
@@ -112,7 +113,7 @@ class Boot:
         runs_s = [self._run_s(step.window) for step in self.steps]
         if self.machine == "smp":
             virtual_s = sum(runs_s) + VIRTUAL_RUN_ESTIMATE_S * len(runs_s)
-            waits = devices.load(self.device).makes_tasks_sleep
+            waits = pace.leaves_cpus_idle(self.device)
             return (
                 VIRTUAL_BOOT_ESTIMATE_S
                 + self.cpus * VIRTUAL_CPU_ESTIMATE_S

@@ -8,7 +8,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,15 @@ from lab.util.errors import LabError
 from lab.util.process import output
 from lab.util.progress import duration
 
+# Figures of a whole run, whatever part of it counts for the others.
+OF_THE_WHOLE_RUN = (
+    "latency_mean_us",
+    "latency_p99_us",
+    "slowest_job_mib_s",
+    "sync_s",
+    "seconds",
+    "extents",
+)
 # Separate BDIs bound anything only where all of them get work: of an even share at least this.
 MIN_SHARE = 0.2
 
@@ -170,18 +179,22 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
     out.print(_beginning(session, boots), markup=False, highlight=False)
     with out.status("") as status:
         status.update(escape(f"{duration(session.remaining_s)} left"))
-        for task in session.crew.run(missing, *session.go_on):
-            boot = by_folder[task.folder]
-            new = _take(session, boot, task)
-            if store is not None:
-                store.keep(task)
-            place = f"[{len(session.measured)}/{len(session.boots)}] {task.label}"
-            line = f"{place}: {_rates(new) or 'no'} MiB/s, {duration(session.remaining_s)} left"
-            out.print(line, markup=False, highlight=False)
-            if session.budget_s is not None:
-                for said in _so_far(session, boot):
-                    out.print(said, markup=False, highlight=False)
-            status.update(escape(f"{duration(session.remaining_s)} left"))
+        # What runs elsewhere is ended here and now, whatever goes wrong.
+        with closing(session.crew.run(missing, *session.go_on)) as ended:
+            for task in ended:
+                boot = by_folder[task.folder]
+                new = _take(session, boot, task)
+                if store is not None:
+                    store.keep(task)
+                place = f"[{len(session.measured)}/{len(session.boots)}] {task.label}"
+                line = f"{place}: {_rates(new) or 'no'} MiB/s, {duration(session.remaining_s)} left"
+                out.print(line, markup=False, highlight=False)
+                # After each boot: nothing may be left to do it later, as when memory runs out.
+                judged = _judged(session)
+                if session.budget_s is not None:
+                    for said in _so_far(judged, boot):
+                        out.print(said, markup=False, highlight=False)
+                status.update(escape(f"{duration(session.remaining_s)} left"))
     left = [boot for boot in boots if boot not in session.measured]
     if left:
         session.boots = [boot for boot in session.boots if boot not in left]
@@ -190,14 +203,15 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
 
 
 def _judged(session: _Session) -> dict[Group, verdict.Verdict]:
+    """Save what was measured, and judge it."""
     return verdict.verdicts(report.in_order(session.save()))
 
 
-def _so_far(session: _Session, boot: Boot) -> list[str]:
+def _so_far(judged: dict[Group, verdict.Verdict], boot: Boot) -> list[str]:
     """Say what is known by now of the filesystem of a boot, where there is something to compare."""
     return [
         f"  so far, {group.fs} at {group.dirty_limit_mib} MiB: {one.text}"
-        for group, one in _judged(session).items()
+        for group, one in judged.items()
         if group.fs == boot.fs and one.stock
     ]
 
@@ -228,7 +242,7 @@ def _kept_when_interrupted(session: _Session) -> Iterator[None]:
     except LabError as error:
         session.save()
         raise type(error)(f"{error}\nwhat was measured until then is in {session.folder}") from error
-    except KeyboardInterrupt:
+    except BaseException:
         session.save()
         raise
 
@@ -301,6 +315,9 @@ def _measured(
         )
     except LabError as error:
         raise LabError(f"{boot.label}: {error}") from error
+    if is_stopped and step.setting.finds_contexts:
+        # The others are stopped earlier: a run that is longer has written more.
+        got = got.model_copy(update=dict.fromkeys(OF_THE_WHOLE_RUN))
     key = Key(
         **dict(step.setting),
         machine=boot.machine,

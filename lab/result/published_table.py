@@ -90,7 +90,7 @@ def measure(
             before the first runs.
     """
     for name in names:
-        bench.check(scenarios.load(name).on(machine, cpus), scenarios.SCENARIOS)
+        bench.check(bench.scenario_of(name, full=full, machine=machine, cpus=cpus), scenarios.SCENARIOS)
     return [
         bench.bench(name, full=full, source=source, machine=machine, cpus=cpus, where=where) for name in names
     ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from lab.experiment import bench, cells, scenario, schedule, session
-from lab.experiment.cells import Kernels, Runner
-from lab.experiment.cluster import InTurn
+from lab.experiment.cells import Kernels, Runner, Task
+from lab.experiment.cluster import Crew, InTurn
 from lab.machine import guest, host
 from lab.result import plots
 from lab.tree import build
@@ -76,14 +76,20 @@ class FakeGuest:
 
 
 def _measure(
-    chosen: scenario.Scenario, kernels: Kernels, runner: Runner, root: Path, budget_s: float | None = None
+    chosen: scenario.Scenario,
+    kernels: Kernels,
+    runner: Runner,
+    root: Path,
+    *,
+    budget_s: float | None = None,
+    crew: Callable[[Runner], Crew] = InTurn,
 ) -> tuple[Path, list[dict[str, Any]], str]:
     out = io.StringIO()
     folder = session.measure(
         chosen,
         kernels,
         job_folder=root,
-        crew=InTurn(runner),
+        crew=crew(runner),
         root=root / "results",
         console=Console(file=out, width=140),
         budget_s=budget_s,
@@ -147,7 +153,7 @@ def test_a_whole_bench(tmp_path: Path, kernels: Kernels) -> None:
     assert "[1/16] nolat xfs stock, round 1: 100 / 100 / 100 MiB/s" in shown
     # One context is as fast as two here: it is not recommended, and the null beside the gain tells.
     [said] = [line for line in shown.splitlines() if "xfs on nolat: at 128 MiB" in line]
-    assert "best at 2 contexts, 2.00x stock, too few rates for an interval, null ±0.0%" in said
+    assert "not judged: 2.00x stock with 2 contexts, too few rates for an interval, null ±0.0%" in said
 
 
 def _job(**changes: Any) -> scenario.Scenario:
@@ -299,16 +305,69 @@ def test_a_guest_error_says_where_and_what(tmp_path: Path, kernels: Kernels) -> 
         _measure(samples.small_scenario(), kernels, broken, tmp_path)
 
 
-def test_an_interrupt_keeps_what_was_measured(tmp_path: Path, kernels: Kernels) -> None:
-    def interrupt(raw: dict[str, Any], call: dict[str, Any]) -> None:
-        if call["kernel"] == "parallel":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        _measure(samples.small_scenario(), kernels, FakeGuest(interrupt), tmp_path)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, MemoryError])
+def test_whatever_ends_a_run_keeps_what_was_measured(
+    tmp_path: Path, kernels: Kernels, error: type[BaseException]
+) -> None:
+    with pytest.raises(error):
+        _measure(samples.small_scenario(), kernels, FakeGuest(_raiser("stock", error)), tmp_path)
     [kept] = (tmp_path / "results").iterdir()
     assert kept.name.endswith(".incomplete")
-    assert json.loads((kept / "summary.json").read_text())
+    assert json.loads((kept / "summary.json").read_text()) == []
+
+
+def _raiser(kernel: str, error: type[BaseException]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    def fail(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        if call["kernel"] == kernel:
+            raise error
+
+    return fail
+
+
+def test_what_is_killed_has_kept_what_was_measured(tmp_path: Path, kernels: Kernels) -> None:
+    found: list[set[str]] = []
+
+    def look(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        for path in (tmp_path / "results").glob("*.incomplete/summary.json"):
+            found.append({cell["variant"] for cell in json.loads(path.read_text())})
+
+    _measure(samples.small_scenario(bounds=[]), kernels, FakeGuest(look), tmp_path)
+    assert found[:2] == [{"stock"}, {"stock", "parallel"}]
+
+
+def test_an_error_ends_what_the_crew_still_runs(tmp_path: Path, kernels: Kernels) -> None:
+    ended: list[str] = []
+
+    class Told(InTurn):
+        def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = lambda: True) -> Generator[Task]:
+            try:
+                yield from super().run(tasks, go_on)
+            finally:
+                ended.append("ended")
+
+    def fail(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        raw.update(runs=[], failure="fio: no space")
+
+    with pytest.raises(LabError, match="no space") as caught:
+        _measure(samples.small_scenario(), kernels, FakeGuest(fail), tmp_path, crew=Told)
+    # Before the error is told, which holds what was running.
+    assert caught and ended == ["ended"]
+
+
+def test_what_a_longer_run_has_written_is_compared_with_nothing(tmp_path: Path, kernels: Kernels) -> None:
+    chosen = _job(guest={"machine": "smp", "cpus": 2}, contexts=["auto", 2], bounds=[])
+    runner = FakeGuest()
+    _, found, _ = _measure(chosen, kernels, runner, tmp_path)
+    stops = [call["plan"]["runs"][0]["stop_s"] for call in runner.calls]
+    assert stops == [6, 6 + schedule.CLIMB_S, 6]
+    stock, auto, two = found
+    assert auto["contexts"] is None
+    for figure in session.OF_THE_WHOLE_RUN:
+        assert auto[figure] is None
+    for figure in ("latency_p99_us", "sync_s", "extents"):
+        assert stock[figure]["median"] == two[figure]["median"] > 0
+    assert auto["flusher_cpu_s_per_gib"]["median"] > 0
+    assert auto["ratio_to_stock"] == 2
 
 
 def test_a_bound_that_does_not_work_costs_only_the_bound(tmp_path: Path, kernels: Kernels) -> None:

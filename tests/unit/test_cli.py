@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +21,8 @@ from lab.check import series as checking
 from lab.check.patches import Patch
 from lab.check.series import Checked, Outcome
 from lab.docs import pages
-from lab.experiment import bench, fiojob
-from lab.machine import devices, guest, host
+from lab.experiment import bench, cluster
+from lab.machine import devices, guest, hardware, host, vtime
 from lab.machine.hardware import Hardware
 from lab.package import kernel as package_kernel
 from lab.package import lintian
@@ -285,24 +287,45 @@ def test_source_and_series_exclude_each_other(calls: Calls, capsys: pytest.Captu
 
 
 def test_check_series_says_which_patch_fails(
-    calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    patch = Patch(2, "wb: x", "c", "b", "k", ())
-    found = [Checked(patch, [Outcome("um", ["fs/a.c:1:1: error: no"], 1.0)])]
+    patch = Patch(2, "wb: x", "c", "b", "k", (), 3, 1)
+    found = [Checked(patch, {"um": Outcome("um", ["fs/a.c:1:1: error: no"], 1.0)})]
+    every = [Checked(patch, {"um": found[0].said["um"], "arm64": None})]
     monkeypatch.setattr(checking, "check", calls.recorder("check", found))
-    assert run("check-series", "--patches", "2..3", "--checks", "um,arm64", "--kunit") == 1
-    _, given, names, wanted, _ = calls[-1]
+    monkeypatch.setattr(checking, "known", calls.recorder("known", every))
+    output = ["--output", str(tmp_path)]
+    assert run("check-series", "--patches", "2..3", "--checks", "um,arm64", "--kunit", *output) == 1
+    _, given, names, wanted, _ = calls[-2]
     assert (given, names, wanted) == (SOURCE, ["um", "arm64", "kunit"], "2..3")
+    # The result has what is known of all patches, whatever was asked for.
+    assert calls[-1] == ("known", SOURCE, {})
+    assert "| 2 | wb: x | +3 -1 | FAILS | not run |" in (tmp_path / "table.md").read_text()
     said = capsys.readouterr()
     assert "2 wb: x   FAILS" in said.out
     assert said.err == (
         "pwb: error: patch 2 (wb: x) is the first that fails, the check um: fs/a.c:1:1: error: no\n"
     )
-    monkeypatch.setattr(
-        checking, "check", calls.recorder("check", [Checked(patch, [Outcome("um", [], 1.0)])])
-    )
-    assert run("check-series") == 0
-    assert calls[-1][2] == [*checking.USUAL]
+    passed = [Checked(patch, {"um": Outcome("um", [], 1.0)})]
+    monkeypatch.setattr(checking, "check", calls.recorder("check", passed))
+    assert run("check-series", *output) == 0
+    assert calls[-2][2] == [*checking.USUAL]
+
+
+def test_check_series_shows_what_is_known_and_checks_nothing(
+    calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch = Patch(2, "wb: x", "c", "b", "k", (), 3, 1)
+    known = [Checked(patch, {"um": Outcome("um", [], 1.0), "arm64": None})]
+    monkeypatch.setattr(checking, "check", calls.recorder("check"))
+    monkeypatch.setattr(checking, "known", calls.recorder("known", known))
+    assert run("check-series", "--show", "--patches", "2", "--output", str(tmp_path)) == 0
+    assert [call for call in calls if call[0] in ("check", "known")] == [
+        ("known", SOURCE, checking.NAMES, "2", {}),
+        ("known", SOURCE, {}),
+    ]
+    assert "2 wb: x   ok   -" in capsys.readouterr().out
+    assert run("check-series", "--show", "--kunit", "--output", str(tmp_path)) == 2
 
 
 def test_help_of_check_series_names_every_check(capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,9 +338,18 @@ def test_weave_everywhere_prints_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kernels = [everywhere.Kernel("7.3.4", "linux-source-7.3", 7)]
-    monkeypatch.setattr(everywhere, "try_all", lambda trees: kernels if not trees else [])
+
+    def try_all(trees: list[Path], show: Callable[[everywhere.Kernel], None]) -> list[everywhere.Kernel]:
+        assert trees == []
+        for kernel in kernels:
+            show(kernel)
+        return kernels
+
+    monkeypatch.setattr(everywhere, "try_all", try_all)
     assert run("weave", "--everywhere", "--output", str(tmp_path / "out")) == 0
-    assert "| Linux 7.3.4 |" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "| Linux 7.3.4 |" in said.out
+    assert said.err == "Linux 7.3.4: weaves, 7 patches\n"
     assert (tmp_path / "out/table.md").read_text() == everywhere.table(kernels)
     kernels.append(everywhere.Kernel("7.4.0", None, 0, "hook x moved"))
     assert run("weave", "--everywhere", "--output", str(tmp_path / "out")) == 1
@@ -411,7 +443,7 @@ def test_unknown_scenario_is_refused_before_the_fetch(
     assert calls == []
 
 
-def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
+def test_run_a_job(calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = tmp_path / "mine.fio"
     job.write_text(JOB)
     options = ["--fs", "xfs, ext4", "--device", "100us", "--contexts", "auto,8", "--dirty-limits-mib", "64"]
@@ -428,7 +460,12 @@ def test_run_a_job(calls: Calls, tmp_path: Path) -> None:
         "source": SOURCE,
         "where": bench.HERE,
     }
-    assert calls == [("fetch", {}), ("run_job", job, expected)]
+    assert calls[-2:] == [("fetch", {}), ("run_job", job, expected)]
+    said = capsys.readouterr()
+    # What is to come is said ahead of the source, which may take its time to come.
+    assert "8 CPUs 100us ext4 auto contexts: about " in said.err
+    assert "fio job file mine.fio: 6 boots, " in said.err
+    assert said.out == ""
 
 
 def test_dry_run_says_what_would_run_and_runs_nothing(
@@ -437,14 +474,63 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     job = tmp_path / "mine.fio"
     job.write_text(JOB.replace("numjobs=2", "numjobs=32"))
     assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0
-    *boots, whole, then, stopped = capsys.readouterr().out.splitlines()
+    *boots, whole, cached, built, then, stopped = capsys.readouterr().out.splitlines()
     # What answers first comes first.
     settings = ("stock", "8 contexts", "1 context", "2 contexts", "4 contexts", "separate BDIs")
     assert [line.split(":")[0] for line in boots] == [f"8 CPUs brd xfs {one}" for one in settings]
     assert whole.startswith("fio job file mine.fio: 6 boots, ")
+    assert cached == "what the cache has of them takes no time (--fresh measures it again)"
+    assert built.startswith("kernels that are not built yet come first")
     assert then.endswith("until 15 min 0 s are over")
     assert stopped.startswith("the job is stopped 0.7 s of the guest after its first write")
-    assert calls == []
+    # Whether there is room.
+    assert [name for name, *_ in calls] == ["check"]
+
+
+def test_dry_run_fetches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a dry run is to fetch and compile nothing")
+
+    monkeypatch.setattr(hardware, "find", refuse)
+    monkeypatch.setattr(vtime, "build", refuse)
+    job = tmp_path / "mine.fio"
+    job.write_text(JOB)
+    assert run("run", "--job", str(job), "--dry-run") == 0
+    assert run("run", "--job", str(job), "--dry-run", "--memory", "820", "--cpus", "64") == 1
+    assert "do not fit into 820 MiB of guest memory" in capsys.readouterr().err
+
+
+def test_dry_run_asks_the_cluster_that_would_run_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text(JOB)
+    asked = ["run", "--job", str(job), "--dry-run", "--scheduler", "tcp://127.0.0.1:1"]
+    with monkeypatch.context() as patched:
+        patched.setattr(cluster, "existing", lambda *_: contextlib.nullcontext(SimpleNamespace(size=5)))
+        assert run(*asked, "--fresh") == 0
+    said = capsys.readouterr().out
+    assert " boots, 5 at a time, about " in said
+    assert "what the cache has" not in said
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    assert run(*asked) == 1
+    assert "scheduler tcp://127.0.0.1:1 does not answer within 1 s" in capsys.readouterr().err
+
+
+def test_dry_run_refuses_what_the_run_would(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text(JOB)
+    assert run("run", "--job", str(job), "--dry-run", "--machine", "uml", "--profile") == 1
+    assert "a profile is of virtual time: expected the machine smp" in capsys.readouterr().err
+
+
+def test_help_names_every_kernel() -> None:
+    flavours = {flavour for of in config.FRAGMENTS.values() for flavour in of}
+    for name in ("guest", "shell"):
+        [metavar] = [one.metavar for one in cli.cli.commands[name].params if one.name == "kernel"]
+        assert set(str(metavar).split("|")) == flavours | {"PATH"}
 
 
 def test_dry_run_says_what_does_not_fit_the_budget(
@@ -470,8 +556,8 @@ def test_budget_is_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "option", "complaint"),
     [
-        ("direct=1\n[a]\nrw=write\nsize=1m\n", "--contexts=1", "every section has direct=1"),
-        ("[a]\nbuffered=0\nrw=write\nsize=1m\n", "--contexts=1", "every section has direct=1"),
+        ("direct=1\n[a]\nrw=write\nsize=1m\n", "--contexts=1", "every section that writes has direct=1"),
+        ("[a]\nbuffered=0\nrw=write\nsize=1m\n", "--contexts=1", "every section that writes has direct=1"),
         (
             "filename=f\n[a]\nrw=write\nsize=5g\n",
             "--contexts=1",
@@ -494,34 +580,8 @@ def test_dry_run_has_no_devices_without_a_file(tmp_path: Path, capsys: pytest.Ca
     job.write_text("[a]\nrw=randwrite\nsize=1m\nfilename=one:two\nnumjobs=8\n[b]\nrw=write\nsize=1m\n")
     assert run("run", "--job", str(job), "--dry-run") == 0
     said = capsys.readouterr().out
-    assert "no bound from separate BDIs: of 8 devices only 3 would have a file of the job" in said
+    assert "no bound from separate BDIs: of 8 devices only 3 would have a file that the job writes" in said
     assert "separate BDIs: about" not in said
-
-
-@pytest.mark.parametrize(
-    ("text", "mib"),
-    [
-        ("[global]\nname=x\nfilename=f\nnumjobs=4\n[a]\nrw=write\nsize=100m\n[b]\nrw=read\nsize=1G\n", 1024),
-        ("[global]\nsize=100m\n[a]\nrw=write\nnumjobs=3\n[b]\nrw=write\nfilesize=512KiB\n", 300.5),
-        ("[a]\nrw=write\nsize=5%\n", 0),
-        ("[a b]\nrw=write\nsize=7m\nnrfiles=2\n[c] ; a note\nrw=write\nsize=1m\n", 8),
-        ("[a]\nrw=write\nsize=9m\nfilesize=3m\nnrfiles=4\nnumjobs=2\n", 24),
-        ("[a]\nrw=write\nfilesize=3m\nfilename=p:q\nnumjobs=2\n[b]\nrw=write\nsize=3m\nfilename=r:s\n", 9),
-    ],
-)
-def test_sizes_of_a_jobs_files(tmp_path: Path, text: str, mib: float) -> None:
-    assert sum(fiojob.file_sizes(text).values()) == mib
-    fiojob.check_room("mine", text, tmp_path, int(mib / fiojob.ROOM) + 1)
-    if mib:
-        with pytest.raises(LabError, match="lower size= in the job, or raise --memory"):
-            fiojob.check_room("mine", text, tmp_path, int(mib))
-
-
-def test_job_with_one_buffered_section_is_taken(tmp_path: Path) -> None:
-    text = "[global]\ndirect=1\nsize=1m\n[reader]\nrw=read\n[writer]\nrw=write\ndirect=0\n"
-    fiojob.check_buffered("mine", text, tmp_path)
-    with pytest.raises(LabError, match="every section"):
-        fiojob.check_buffered("mine", text.replace("direct=0", "direct"), tmp_path)
 
 
 @pytest.mark.parametrize(

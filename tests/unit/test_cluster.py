@@ -369,6 +369,32 @@ def test_nothing_is_left_running(tmp_path: Path, number: signal.Signals) -> None
                 continue
 
 
+@dataclass(frozen=True)
+class FailsBeside:
+    """A guest of the stock kernel that fails once there is another one; that never ends."""
+
+    log: Path
+
+    def __call__(self, kernel: Path, command: list[str], **options: Any) -> guest.GuestResult:
+        (self.log / f"{kernel.name}.{os.getpid()}").touch()
+        while kernel.name == "parallel" or not list(self.log.glob("parallel.*")):
+            time.sleep(0.05)
+        raise GuestError("no more of it")
+
+
+def test_a_cluster_of_others_is_left_with_nothing_to_run(tmp_path: Path) -> None:
+    runner = FailsBeside(tmp_path)
+    with cluster.local(2, runner) as own:
+        address = own.client.scheduler_info()["address"]
+        with cluster.existing(address, [REPO], runner) as crew:
+            with pytest.raises(GuestError, match="no more of it"):
+                list(crew.run(tasks_of(tmp_path)))
+            [other] = tmp_path.glob("parallel.*")
+            _wait_until_gone(int(other.suffix[1:]))
+            # The worker is there again, for others.
+            own.client.wait_for_workers(2, timeout=60)
+
+
 def _wait_until_gone(pid: int) -> None:
     while Path(f"/proc/{pid}/stat").exists():
         if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":

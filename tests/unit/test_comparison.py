@@ -55,6 +55,17 @@ def test_throughput_is_that_of_the_best_number_of_contexts() -> None:
     assert [(point.contexts, point.measured) for point in curve.points] == [(1, 0.95), (2, 1.8), (4, 1.7)]
 
 
+def test_each_number_of_cpus_is_compared_with_its_own_stock() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100], machine="smp", cpus=8),
+        *samples.measured("parallel", 2, 128, [180], machine="smp", cpus=8),
+        *samples.measured("stock", 1, 128, [200], machine="smp", cpus=64),
+        *samples.measured("parallel", 2, 128, [220], machine="smp", cpus=64),
+    ]
+    found = comparison.compare_cells(_scenario(published=[_row()]), results.cells("s", runs))
+    assert [(one.cpus, one.measured and one.measured.ratio) for one in found] == [(8, 1.8), (64, 1.1)]
+
+
 def test_what_the_kernel_finds_is_no_number_of_contexts() -> None:
     runs = [*_rates(100, (2, 180)), *samples.measured("parallel", None, 128, [190])]
     found = _compared(runs)

@@ -10,7 +10,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from lab.result.interval import Interval, paired_interval, ratio_interval
+from lab.result.interval import Interval, mean_bounds, paired_interval, ratio_interval
 
 
 def test_it_is_welchs_interval_of_rates_as_shares_of_their_mean() -> None:
@@ -29,6 +29,13 @@ def test_a_part_in_which_nothing_was_written_counts() -> None:
     assert found
     assert found.ratio == pytest.approx(1.5)
     assert found.low < 1 < found.high
+
+
+def test_bounds_of_a_mean_are_students() -> None:
+    rates = [100.0, 103.0, 99.0, 110.0]
+    found = stats.ttest_1samp(rates, 0).confidence_interval(0.95)
+    assert mean_bounds(rates) == pytest.approx((found.low, found.high))
+    assert mean_bounds(rates[:1]) is None
 
 
 def test_pairs_are_compared_by_students_t_on_their_logarithms() -> None:

@@ -91,10 +91,24 @@ def test_slowest_of_several_jobs() -> None:
     assert measure.slowest_job_mib_s({"jobs": [job, reader]}) is None
 
 
-def test_seconds_to_the_device_are_those_of_the_longest_job_and_the_sync() -> None:
-    jobs = [{"write": {"runtime": 2500}}, {"write": {"runtime": 4000}}, {"write": {"runtime": 0}}]
-    assert measure.seconds_to_device({"jobs": jobs}, 1.5) == 5.5
-    assert measure.seconds_to_device({"jobs": jobs[2:]}, 1.5) is None
+@pytest.mark.parametrize("kind", ["write", "randwrite:4", "rw", "randrw"])
+def test_a_job_that_never_came_to_write_is_the_slowest(kind: str) -> None:
+    job = {"write": {"bw_bytes": 3 << 20}}
+    starved = {"write": {"bw_bytes": 0}, "job options": {"rw": kind}}
+    reader = {"write": {"bw_bytes": 0}, "job options": {"rw": "randread"}}
+    assert measure.slowest_job_mib_s({"jobs": [job, starved, reader]}) == 0
+    # What all sections have in common stands apart, and a section may say otherwise.
+    common = {"global options": {"rw": kind}, "jobs": [job, {"write": {"bw_bytes": 0}}, reader]}
+    assert measure.slowest_job_mib_s(common) == 0
+    assert measure.slowest_job_mib_s(common | {"jobs": [job, reader]}) is None
+
+
+def test_seconds_to_the_device_are_from_the_first_page_to_the_end_of_the_sync() -> None:
+    """Two sections of 3.5 s that run one after the other: fio's longest runtime is half of it."""
+    run = samples.run(8, idle_s=1)
+    turns = {"jobs": [{"write": GROUP["jobs"][0]["write"] | {"runtime": 3500}}] * 2}
+    assert measure.figures(samples.raw(run), run, turns, ramp_s=2, window_s=4).seconds == 8.0
+    assert measure.seconds_to_device(samples.run(8, mib_s=0, idle_s=8)) is None
 
 
 def test_two_devices_add_up() -> None:
@@ -118,6 +132,18 @@ def _window(*kworkers: dict[str, tuple[bool, int | None]]) -> list[Sample]:
 def test_flusher_seen_once_counts_for_the_whole_window() -> None:
     window = _window({"1": (False, 10)}, {"1": (True, 40)}, {"1": (False, 100)})
     assert measure.cpu_s(window, flushers_only=True) == pytest.approx(90e-9)
+
+
+def test_flushers_over_time_are_the_cpus_that_they_keep_busy() -> None:
+    # Two of them in the third second; a kworker that never flushes is none.
+    window = _window(
+        {"1": (False, 0), "3": (False, 0)},
+        {"1": (True, 500_000_000), "3": (False, 10**9)},
+        {"1": (True, 1_500_000_000), "2": (True, 750_000_000), "3": (False, 2 * 10**9)},
+    )
+    assert measure.flushers_over_time(window, 2) == [(1, 0.5), (2, 1.75)]
+    assert measure.flushers_over_time(window, 1) == [(2, 1.125)]
+    assert measure.flushers_over_time(_window({"1": (True, None)}, {"1": (True, None)}), 1) == []
 
 
 def test_kworkers_that_come_and_go() -> None:

@@ -53,7 +53,7 @@ def test_a_later_global_is_refused() -> None:
         fiojob.check_globals("j", "[a]\nrw=write\n[global]\nsize=1m\n[b]\nrw=write\n")
 
 
-@pytest.mark.parametrize("line", ["stonewall", "startdelay=3", "wait_for=load"])
+@pytest.mark.parametrize("line", ["stonewall", "wait_for_previous", "startdelay=3", "wait_for=load"])
 def test_a_phase_that_comes_later_is_refused_where_the_job_is_stopped(line: str) -> None:
     text = f"{WRITER}[later]\n{line}\nrw=write\nsize=1m\n"
     with pytest.raises(LabError, match=r"section \[later\] has .* stopped 0.7 s .* --machine uml"):
@@ -63,8 +63,21 @@ def test_a_phase_that_comes_later_is_refused_where_the_job_is_stopped(line: str)
 
 def test_variables_become_their_values() -> None:
     text = "size=${SIZE}\nfilename_format=data.$jobnum\n"
-    assert ownjob.expanded("j", text, {"SIZE": "1g"}) == "size=1g\nfilename_format=data.$jobnum\n"
-    comment = "; ${SIZE}, or # ${MORE}\n"
-    assert ownjob.expanded("j", comment, {}) == comment
+    assert ownjob.expanded("j", text, {"SIZE": "1g"}, 8) == "size=1g\nfilename_format=data.$jobnum\n"
+    comment = "; ${SIZE}, or # ${MORE}\nsize=1m ; not ${SIZE}, nor $ncpus*2\n"
+    assert ownjob.expanded("j", comment, {}, 8) == comment
     with pytest.raises(LabError, match=r"job j: \${SIZE} is not set: export SIZE"):
-        ownjob.expanded("j", text, {})
+        ownjob.expanded("j", text, {}, 8)
+
+
+def test_cpus_are_those_of_the_guest() -> None:
+    assert ownjob.expanded("j", "numjobs=$ncpus # all\n", {}, 8) == "numjobs=8 # all\n"
+    with pytest.raises(LabError, match=r"job j: numjobs=\$ncpus\*2 calculates .* write what comes out .* 8"):
+        ownjob.expanded("j", "numjobs=$ncpus*2\n", {}, 8)
+
+
+def test_files_have_to_fit_on_the_device() -> None:
+    text = f"{WRITER}offset=99m\n"
+    ownjob.check_room("mine", text, int(100 / ownjob.ROOM) + 1)
+    with pytest.raises(LabError, match=r"take 100 MiB, .*: expected at most 90 MiB; lower size= or"):
+        ownjob.check_room("mine", text, 100)

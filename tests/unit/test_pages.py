@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.docs import measurements, pages
+from lab.docs import derived, measurements, pages
 from lab.result import results
 from lab.tree import change
 from lab.util.errors import LabError
@@ -104,7 +104,7 @@ def test_session_is_shown_whole_and_no_wider_than_a_page(kept: Path) -> None:
     folder = kept.parent / "measurements/present"
     (folder / "table.md").write_text(f"```\n{wide}\nWRITE: 1\n```\n")
     text = pages.renewed(page(kept, PART.format("session present") + PART.format("source")))
-    assert max(map(len, text.splitlines())) <= pages.WIDEST
+    assert max(map(len, text.splitlines())) <= derived.WIDEST
     assert " ".join(text.split()).count(wide) == 1
     assert "\n    --option" in text
     assert text.index("WRITE: 1\n```\n") > text.index("--last\n")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,31 @@ def test_script_that_fails_is_an_error_with_its_words(folder: Path, monkeypatch:
     stand_in(monkeypatch, status=1)
     with pytest.raises(LabError, match=r"pauses, stock: .*in_guest failed with status 1: a writer failed"):
         runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
+
+
+def test_result_stays_whole_when_the_next_run_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch)
+    runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    run, calls = guest.run, []
+
+    def fails_second(*arguments: Any, **named: Any) -> GuestResult:
+        calls.append(named)
+        done = run(*arguments, **named)
+        (named["results"] / record.NAME).write_text("{}" if len(calls) > 1 else RECORD)
+        return replace(done, status=1) if len(calls) > 1 else done
+
+    monkeypatch.setattr(guest, "run", fails_second)
+    with pytest.raises(LabError, match="failed with status 1"):
+        runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
+    left = folder / runner.INCOMPLETE
+    assert (left / "stock" / record.NAME).exists()
+    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert {path: text for path, text in after.items() if left not in path.parents} == before
+    # The next one that ends takes its place.
+    stand_in(monkeypatch)
+    runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
+    assert not left.exists()
 
 
 def test_record_of_an_earlier_run_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

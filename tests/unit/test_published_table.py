@@ -104,13 +104,18 @@ def test_all_claims_unless_named() -> None:
 
 
 def test_everything_is_checked_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    order: list[tuple[str, Any]] = []
-    monkeypatch.setattr(bench, "check", lambda chosen, folder: order.append(("check", chosen.name)))
+    order: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(
+        bench, "check", lambda chosen, folder: order.append(("check", chosen.name, chosen.repetitions))
+    )
 
     def run(name: str, *, full: bool, source: Source, **_: Any) -> Path:
         order.append(("run", name))
         return Path(name)
 
     monkeypatch.setattr(bench, "bench", run)
-    assert published_table.measure(["t2", "t6"], full=True, source=SOURCE) == [Path("t2"), Path("t6")]
-    assert order == [("check", "t2"), ("check", "t6"), ("run", "t2"), ("run", "t6")]
+    names = ["t2", "blocked"]
+    assert published_table.measure(names, full=True, source=SOURCE) == [Path(name) for name in names]
+    # As --full runs them.
+    checks = [("check", name, scenario.load(name).expanded().repetitions) for name in names]
+    assert order == [*checks, ("run", "t2"), ("run", "blocked")]

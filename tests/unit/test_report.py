@@ -49,16 +49,44 @@ def test_what_is_found_is_held_against_the_best_fixed_number() -> None:
         one for contexts, rate in rates.items() for one in samples.measured("parallel", contexts, 128, [rate])
     ]
     assert report.auto_said(results.cells("small", measured)) == [
-        "xfs on nolat, 128 MiB: auto contexts reach 0.95 of the best fixed number, 8 contexts."
+        "xfs on nolat, 128 MiB: auto contexts reach 0.95 of the best fixed number measured (1, 8): "
+        "8 contexts."
     ]
 
 
-def test_verdict_names_the_best_number_of_contexts() -> None:
+GAIN = results.cells(
+    "s",
+    [
+        *samples.measured("stock", 1, 128, [99.0, 100, 101]),
+        *samples.measured("parallel", 4, 128, [200.0] * 3),
+    ],
+)
+
+
+def test_what_cannot_be_judged_is_not_called_the_best() -> None:
     [said] = report.said_of(CELLS)
     text = (
-        "best at 2 contexts, 1.91x stock, too few rates for an interval, null ±16.7%, 0.95 of separate BDIs"
+        "not judged: 1.91x stock with 2 contexts, too few rates for an interval, null ±16.7%, "
+        "0.95 of separate BDIs"
     )
     assert said == f"xfs on nolat: at 128 MiB {text}."
+    shown = report.table(report.Rig.of(CELLS[0]), report.in_order(CELLS))
+    assert not any(row.style for row in shown.rows)
+
+
+def test_a_gain_has_the_line_to_type_and_what_it_costs() -> None:
+    line = "echo 4 > /sys/class/bdi/MAJOR:MINOR/nwritebacks"
+    said = report.said_of(GAIN)[0].splitlines()
+    assert said[0].startswith("xfs on nolat: at 128 MiB best at 4 contexts, 1.99x stock [")
+    assert said[1] == f"  {line}"
+    assert said[2].startswith("  Against stock: mean latency -50% [")
+    written = report.markdown(GAIN, [])
+    assert f"\n  `{line}`\n  Against stock: mean latency -50% [" in written
+    out = io.StringIO()
+    report.show(Console(file=out, width=140), GAIN, [], Path("/r/2026"))
+    assert f"\n  {line}\n  Against stock: mean" in out.getvalue()
+    shown = report.table(report.Rig.of(GAIN[0]), report.in_order(GAIN))
+    assert [row.style for row in shown.rows] == [None, "bold"]
 
 
 def test_whole_run_is_said() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +67,18 @@ def test_each_is_measured_up_to_64_cpus(workload: str) -> None:
     ]
 
 
+def result(folder: Path, change: str, found: list[Cell]) -> Path:
+    """Make the result of a workload, of a kernel with this change."""
+    made = folder / f"result-{change}-{len(found)}"
+    made.mkdir(exist_ok=True)
+    about = dict.fromkeys(scaling.FACTS, "") | {"change": change, "date": f"day of {change}"}
+    results.write(made, found, about)
+    return made
+
+
 def test_table_has_every_workload_that_was_measured(tmp_path: Path) -> None:
-    scaling.keep("append", cells(), tmp_path)
-    scaling.keep("small", cells(), tmp_path)
+    scaling.keep("append", result(tmp_path, "a", cells()), tmp_path)
+    scaling.keep("small", result(tmp_path, "a", cells()), tmp_path)
     text = (tmp_path / "table.md").read_text()
     assert text.index("## append: ") < text.index("## small: ")
     rows = [line for line in text.splitlines() if line.startswith("| xfs")]
@@ -76,8 +86,21 @@ def test_table_has_every_workload_that_was_measured(tmp_path: Path) -> None:
     assert "| xfs | 16 | 128 MiB | 16 contexts | 900 | 8.18 |" in text
     assert (tmp_path / "append.png").is_file()
     # Measured again, it replaces its own part only.
-    scaling.keep("append", cells()[:1], tmp_path)
+    scaling.keep("append", result(tmp_path, "a", cells()[:1]), tmp_path)
     assert (tmp_path / "table.md").read_text().count("| xfs") == len(RATES) + 1
+
+
+def test_table_has_only_what_was_measured_with_the_same_change(tmp_path: Path) -> None:
+    scaling.keep("append", result(tmp_path, "a", cells()), tmp_path)
+    scaling.keep("small", result(tmp_path, "a", cells()), tmp_path)
+    scaling.keep("append", result(tmp_path, "b", cells()), tmp_path)
+    assert "## small" not in (tmp_path / "table.md").read_text()
+    about = json.loads((tmp_path / "meta.json").read_text())
+    assert {name: one["date"] for name, one in about.items()} == {"append": "day of b"}
+    # What nothing says of which kernel it is counts no more, either.
+    (tmp_path / "meta.json").unlink()
+    scaling.keep("small", result(tmp_path, "b", cells()), tmp_path)
+    assert "## append" not in (tmp_path / "table.md").read_text()
 
 
 def test_plot_has_a_line_for_each_number_of_contexts_that_is_there_throughout() -> None:

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from lab.experiment import fiojob, scenario
@@ -72,6 +69,23 @@ def test_expanded_changes_only_what_full_names() -> None:
     found = scenario.parse("s", SMALL)
     assert found.expanded().contexts == [1, 2]
     assert found.expanded().repetitions == found.repetitions
+
+
+def test_cpus_that_the_guest_has_anyway_are_no_further_ones() -> None:
+    found = scenario.parse("s", SMALL + "scaling = [2, 8]\n")
+    assert found.on("smp", 8).expanded().scaling == [2]
+    assert found.on("smp", 2).expanded().scaling == [8]
+    listed = scenario.parse("s", SMALL.replace("[full]", "[full]\nscaling = [4, 4]"))
+    with pytest.raises(LabError, match=r"scenario 's': the whole: .*scaling: each value once"):
+        listed.expanded()
+    named = scenario.parse("s", SMALL.replace("repetitions = 1", "repetitions = 1\nscaling = [4, 8]"))
+    assert named.on("smp", 8).scaling == [4]
+
+
+def test_a_bar_may_be_of_the_number_that_the_kernel_finds() -> None:
+    bar = '[[bars]]\nclaim = "b"\nkind = "p99"\ncell = { contexts = "auto" }\nof = {}\nat_most = 2\n'
+    [found] = scenario.parse("s", SMALL + bar).bars
+    assert (found.kind, found.cell.contexts) == ("p99", "auto")
 
 
 CLAIMING = (
@@ -202,104 +216,3 @@ def test_unknown_scenario_names_the_nearest() -> None:
 def test_wrong_scenario_names_the_key(text: str, words: str) -> None:
     with pytest.raises(LabError, match=words):
         scenario.parse("s", text)
-
-
-def _job(tmp_path: Path, text: str = "[x]\nrw=randwrite\nsize=1m\n") -> Path:
-    path = tmp_path / "my job.fio"
-    path.write_text(text)
-    return path
-
-
-def _from_job(
-    path: Path, fs: str = "xfs", machine: scenario.Machine = "uml", cpus: int | None = 2
-) -> scenario.Scenario:
-    return scenario.from_job(
-        path,
-        fs=[fs],
-        device="nolat",
-        contexts=[2],
-        dirty_limits_mib=[64],
-        machine=machine,
-        cpus=cpus,
-        memory_mib=4096,
-    )
-
-
-@pytest.mark.parametrize(("machine", "cpus"), [("smp", 8), ("uml", 3)])
-def test_a_users_job_gets_the_cpus_that_its_machine_has(
-    machine: scenario.Machine, cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    assert _from_job(_job(tmp_path), machine=machine, cpus=None).guest.cpus == cpus
-
-
-def test_a_users_job_keeps_its_text_and_lays_out_its_own_files(tmp_path: Path) -> None:
-    path = _job(tmp_path)
-    found = _from_job(path)
-    assert found.job.text == path.read_text()
-    assert found.files is None
-    assert found.name == "my-job"
-    assert found.limits[0].window_s is None
-    assert found.guest.mem_mib == 4096
-    # In virtual time a job is not left to run for as long as it likes.
-    assert _from_job(path, machine="smp").limits[0].window_s is not None
-
-
-def test_a_users_job_with_an_unknown_filesystem(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="unknown filesystem 'ext3': expected ext4"):
-        _from_job(_job(tmp_path), "ext3")
-
-
-def test_a_users_job_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match=r"gone.fio: cannot be read"):
-        _from_job(tmp_path / "gone.fio")
-
-
-def _check(text: str, folder: Path = Path()) -> None:
-    fiojob.check("mine.fio", text, folder)
-
-
-def test_fio_refuses_with_its_own_words() -> None:
-    with pytest.raises(LabError, match=r"job mine.fio: fio refuses it: .*Did you mean size\?"):
-        _check("[x]\nrw=randwrite\nszie=1m\n")
-
-
-def test_a_job_file_without_a_job() -> None:
-    with pytest.raises(LabError, match="finds no job in it"):
-        _check("[global]\nrw=randwrite\n")
-
-
-@pytest.mark.parametrize(
-    "line", ["directory=/data", "filename=/dev/nvme0n1", "directory=a:/data", "directory=../up"]
-)
-def test_a_job_that_leaves_the_filesystem_under_test(line: str) -> None:
-    with pytest.raises(LabError, match="outside the filesystem under test"):
-        _check(f"[x]\nrw=randwrite\nsize=1m\n{line}\n")
-
-
-@pytest.mark.parametrize("line", ["directory=sub", "filename=a:b", "directory=/mnt/test/sub"])
-def test_a_job_that_stays_on_it(line: str) -> None:
-    _check(f"[x]\nrw=randwrite\nsize=1m\n{line}\n")
-
-
-def test_included_files_are_taken_along(tmp_path: Path) -> None:
-    (tmp_path / "common.fio").write_text("[global]\nbs=4k\n")
-    text = "include common.fio\n[x]\nrw=randwrite\nsize=1m\n"
-    _check(text, tmp_path)
-    assert "bs=4k" in fiojob.inlined("mine", text, tmp_path)
-    with pytest.raises(LabError, match="cannot read the included"):
-        _check("include gone.fio\n[x]\nsize=1m\n", tmp_path)
-
-
-def test_directories_that_fio_expects_to_exist() -> None:
-    text = "[a]\ndirectory=d1:/mnt/test/d2/e\n[b]\nfilename=f:d3/f\n"
-    assert fiojob.directories(text) == ["d1", "d2/e", "d3"]
-
-
-def test_direct_replaces_the_jobs_own_choice() -> None:
-    derived = fiojob.direct("[global]\ndirect=0\nbuffered = 1\nbs=4k\n[x]\ndirect\nrw=randwrite\n")
-    assert derived == "[global]\ndirect=1\n[global]\nbs=4k\n[x]\nrw=randwrite\n"
-
-
-def test_layout_only_goes_ahead_of_the_job() -> None:
-    assert fiojob.layout_only("[x]\n").splitlines() == ["[global]", "create_only=1", "[x]"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from lab.experiment import scenario, schedule
 from lab.result import published_table
 from tests import samples
@@ -76,9 +78,10 @@ def test_the_published_claims_fit_their_budget() -> None:
     assert sum(boot.estimate_s / (2 if boot.machine == "smp" else 1) for boot in boots) <= 60 * 60
 
 
-def test_a_device_that_makes_tasks_sleep_leaves_the_cpus_idle() -> None:
-    waiting, busy = (schedule.boots(_on_smp(devices=[name]))[0] for name in ("waiting", "brd"))
-    assert waiting.estimate_s < busy.estimate_s
+@pytest.mark.parametrize("name", ["waiting", "disk", "network"])
+def test_a_device_that_tasks_wait_for_leaves_the_cpus_idle(name: str) -> None:
+    waiting, busy, ssd = (schedule.boots(_on_smp(devices=[one]))[0] for one in (name, "brd", "sata"))
+    assert waiting.estimate_s < busy.estimate_s == ssd.estimate_s
 
 
 def _on_smp(**changes: Any) -> scenario.Scenario:

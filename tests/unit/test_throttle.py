@@ -40,6 +40,26 @@ def test_a_miss_is_marked_by_whether_rounds_of_both_kernels_overlap(ours: list[f
     assert throttle.table(cells).splitlines()[2].startswith(f"| xfs | 128 MiB | 2 | {shown} |")
 
 
+def test_each_number_of_cpus_is_compared_with_its_own_stock() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100], machine="smp", cpus=8),
+        *samples.measured("stock", 1, 128, [200], machine="smp", cpus=64),
+        *samples.measured("parallel", 2, 128, [160], machine="smp", cpus=8),
+        *samples.measured("parallel", 2, 128, [220], machine="smp", cpus=64),
+    ]
+    cells = results.cells("s", runs)
+    rows = [line.split(" | ")[1:4] for line in throttle.table(cells).splitlines()[2:]]
+    assert rows == [
+        ["128 MiB on nolat, 8 CPUs", "2", "1.60"],
+        ["128 MiB on nolat, 64 CPUs", "2", "1.10"],
+    ]
+    lines = throttle.means(cells).splitlines()[2:]
+    assert [line.split(" | ")[:3] for line in lines] == [
+        ["| 128 MiB on nolat, 8 CPUs", "2", "1.60"],
+        ["| 128 MiB on nolat, 64 CPUs", "2", "1.10"],
+    ]
+
+
 def test_cell_without_stock() -> None:
     with pytest.raises(LabError, match="no stock cell for xfs on nolat at 128 MiB"):
         throttle.table([cell for cell in CELLS if cell.variant != "stock"])

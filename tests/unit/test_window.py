@@ -31,6 +31,18 @@ def test_open_window_ends_with_fio() -> None:
     assert window[-1].t == 8.0
 
 
+def test_a_short_final_sync_is_not_in_the_window() -> None:
+    run = samples.run(8, idle_s=1)
+    synced = run.samples[-1].model_copy(update={"t": 8.1, "sectors": [run.samples[-1].sectors[0] * 2]})
+    run = run.model_copy(update={"samples": [*run.samples[:-1], synced]})
+    for window_s in (None, 5):
+        window, steady = steady_window(run, 2, window_s)
+        assert steady
+        assert window[-1].t == 8.0
+    with pytest.raises(LabError, match="700 MiB reached the device while the jobs ran"):
+        between_amounts(run, 120, 800)
+
+
 def test_a_job_too_short_for_a_window_counts_as_a_whole_with_its_sync() -> None:
     run = samples.run(2, idle_s=1)
     window, steady = steady_window(run, 4, None)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Parts of pages that are made of what is kept: what the kernel's own number comes to, and a verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.docs import derived, measurements
+from lab.experiment.measure import Spread
+from lab.result import results
+from lab.result.results import Cell
+from tests import samples
+
+
+def cells(auto: float, *, p99_us: float = 100.0) -> list[Cell]:
+    """Return cells on a SATA SSD in which stock writes 100 MiB/s, 8 contexts 110, and auto so much."""
+    runs = [
+        one
+        for variant, contexts, rate in (
+            ("stock", 1, 100.0),
+            ("parallel", None, auto),
+            ("parallel", 1, 100.0),
+            ("parallel", 8, 110.0),
+        )
+        for one in samples.measured(variant, contexts, 128, [rate] * 3)  # type: ignore[arg-type]
+    ]
+    latency = Spread(median=p99_us, min=p99_us, max=p99_us)
+    return [
+        cell.model_copy(
+            update={"device": "sata"} | ({"latency_p99_us": latency} if cell.finds_contexts else {})
+        )
+        for cell in results.cells("s", runs)
+    ]
+
+
+def kept(monkeypatch: pytest.MonkeyPatch, found: list[Cell]) -> None:
+    monkeypatch.setattr(measurements, "cells", lambda name: found)
+
+
+def test_what_is_found_names_the_numbers_that_it_is_held_against(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(monkeypatch, cells(99))
+    heads, _, row = derived.found("auto").splitlines()
+    assert heads.endswith("| `auto`, of the better of 1 and 8 contexts |")
+    assert row == "| SATA SSD | 1.10 | 0.99 | 0.90 |"
+
+
+def test_every_cell_that_misses_what_is_asked_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(monkeypatch, cells(98.96, p99_us=105.01))
+    rows = [line.strip("| ").split(" | ") for line in derived.misses("auto").splitlines()[2:]]
+    assert rows == [
+        ["throughput, at least 0.99 of stock", "0 of 1", "SATA SSD, XFS 0.990"],
+        ["throughput, at least 0.97 of the better of 1 and 8 contexts", "0 of 1", "SATA SSD, XFS 0.900"],
+        ["p99 latency, at most 1.05 of stock", "0 of 1", "SATA SSD, XFS 1.050"],
+        ["extents, at most 1.01 of stock", "1 of 1", "-"],
+    ]
+    kept(monkeypatch, cells(110, p99_us=105))
+    assert [line.split(" | ")[1] for line in derived.misses("auto").splitlines()[2:]] == ["1 of 1"] * 4
+
+
+def test_verdict_of_a_page_is_what_the_terminal_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(monkeypatch, cells(150))
+    lines = derived.verdict("auto", "xfs", "128").splitlines()
+    assert lines[0].startswith("    xfs on sata: at 128 MiB best at auto contexts, 1.50x stock [")
+    assert "      echo auto > /sys/class/bdi/MAJOR:MINOR/nwritebacks" in lines
+    assert max(map(len, lines)) <= derived.WIDEST
+
+
+def test_a_writer_that_got_nowhere_is_among_what_is_asked_of_the_throttle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slowest(mib_s: float) -> Spread:
+        return Spread(median=mib_s, min=mib_s, max=mib_s)
+
+    kept(
+        monkeypatch,
+        [
+            cell.model_copy(update={"slowest_job_mib_s": slowest(0.0 if cell.contexts == 8 else 10.0)})
+            for cell in cells(100)
+        ],
+    )
+    [row] = [line for line in derived.asked("throttle").splitlines() if line.startswith("| slowest job")]
+    assert row == "| slowest job at least 0.8 | 1 of 1 | 1.00 | 0 of 1 | 0.00 | 0.00 to 0.00 |"

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import geometric_mean
 
 from lab.docs import measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import FIGURES, Spread
-from lab.result import bottleneck_table, throttle
+from lab.result import bottleneck_table, report, throttle
 from lab.result.provenance import SUMMARY
 from lab.result.published_table import Summary
 from lab.result.results import Cell
@@ -35,6 +37,16 @@ AG_JOBS = {
     "ag-cost-mmap": "2 jobs store to mapped pages",
     "ag-small": "4 jobs make 500 files of 64 KiB each",
 }
+#: Of the kernel's own number of contexts: a figure, whether it is held against the best fixed number or
+#: against stock, and what is asked of the ratio, at least and at most.
+AUTO_ASKED: tuple[tuple[str, bool, float | None, float | None], ...] = (
+    ("mib_s", False, 0.99, None),
+    ("mib_s", True, 0.97, None),
+    ("latency_p99_us", False, None, 1.05),
+    ("extents", False, None, 1.01),
+)
+#: Of a line of prose.
+WIDEST = 110
 DEVICES = {
     "brd": "RAM disk",
     "nvme": "NVMe drive",
@@ -129,13 +141,15 @@ def asked(name: str) -> str:
         told = [f"{FIGURES[figure].name} {said}"]
         for several in (False, True):
             of = [cell for cell in ours if (cell.contexts != 1) == several]
-            known = [ratio for cell in of if (ratio := throttle.of_stock(cell, cells, figure))]
+            known = [ratio for cell in of if (ratio := throttle.of_stock(cell, cells, figure)) is not None]
             kept = [
                 ratio
                 for ratio in known
                 if (least is None or round(ratio, 2) >= least) and (most is None or round(ratio, 2) <= most)
             ]
-            told += [f"{len(kept)} of {len(of)}", f"{geometric_mean(known):.2f}"]
+            # A writer that got nowhere makes a ratio of 0.
+            mean = geometric_mean(known) if min(known) else 0
+            told += [f"{len(kept)} of {len(of)}", f"{mean:.2f}"]
         rows.append([*told, f"{min(known):.2f} to {max(known):.2f}"])
     heads = ("asked, of stock", "1 context", "mean", "more than one", "mean", "lowest to highest")
     return markdown.table(heads, rows, left=1)
@@ -251,25 +265,102 @@ def fragments(name: str) -> str:
     return markdown.table(heads, rows, left=1)
 
 
+@dataclass(frozen=True)
+class Found:
+    """The kernel's own number of contexts, and what it is held against, on one device and filesystem."""
+
+    stock: Cell
+    auto: Cell
+    fixed: Sequence[Cell]
+
+    @property
+    def best(self) -> Cell:
+        """Return the fixed number that writes most."""
+        return max(self.fixed, key=lambda cell: cell.mib_s.median)
+
+    @property
+    def where(self) -> str:
+        """Name the device and the filesystem."""
+        return f"{DEVICES[self.auto.device]}, {TITLES[self.auto.fs]}"
+
+
+def found_in(name: str) -> list[Found]:
+    """Return what the kernel has found on each device and filesystem of a measurement."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in measurements.cells(name):
+        groups.setdefault((cell.device, cell.fs), []).append(cell)
+    return [
+        Found(
+            stock=one(of, variant="stock"),
+            auto=one(of, variant="parallel", contexts=None),
+            fixed=[cell for cell in of if cell.variant == "parallel" and cell.contexts],
+        )
+        for of in groups.values()
+    ]
+
+
+def _fixed_said(every: Iterable[Found]) -> str:
+    """Name the fixed numbers of contexts that were measured."""
+    counts = sorted({cell.contexts or 0 for each in every for cell in each.fixed})
+    said = " and ".join(filter(None, (", ".join(map(str, counts[:-1])), str(counts[-1]))))
+    return f"the better of {said}" if len(counts) == 2 else f"the best of {said}"
+
+
 def found(*names: str) -> str:
     """Return the table of what the kernel's own number of contexts comes to, a row for each device."""
+    every = [each for name in names for each in found_in(name)]
     rows = []
-    for cells in map(measurements.cells, names):
-        for device in dict.fromkeys(cell.device for cell in cells):
-            of_device = [cell for cell in cells if cell.device == device]
-            columns: list[list[str]] = []
-            for fs in dict.fromkeys(cell.fs for cell in of_device):
-                of = [cell for cell in of_device if cell.fs == fs]
-                stock = one(of, variant="stock").mib_s.median
-                auto = one(of, variant="parallel", contexts=None).mib_s.median
-                eight = one(of, contexts=8).mib_s.median
-                best = max(cell.mib_s.median for cell in of if cell.variant == "parallel" and cell.contexts)
-                columns.append([f"{ratio:.2f}" for ratio in (eight / stock, auto / stock, auto / best)])
-            rows.append([DEVICES[device], *(", ".join(told) for told in zip(*columns, strict=True))])
+    for device in dict.fromkeys(each.auto.device for each in every):
+        columns: list[list[str]] = []
+        for each in every:
+            if each.auto.device == device:
+                stock, auto = each.stock.mib_s.median, each.auto.mib_s.median
+                eight = one(each.fixed, contexts=8).mib_s.median
+                ratios = (eight / stock, auto / stock, auto / each.best.mib_s.median)
+                columns.append([f"{ratio:.2f}" for ratio in ratios])
+        rows.append([DEVICES[device], *(", ".join(told) for told in zip(*columns, strict=True))])
     heads = (
         "XFS, ext4, F2FS",
         "8 contexts, of stock",
         "`auto`, of stock",
-        "`auto`, of the best fixed number",
+        f"`auto`, of {_fixed_said(every)} contexts",
     )
     return markdown.table(heads, rows, left=4)
+
+
+def misses(*names: str) -> str:
+    """Return the table of what is asked of the kernel's own number of contexts, and which cells miss it."""
+    every = [each for name in names for each in found_in(name)]
+    rows = []
+    for figure, is_best, least, most in AUTO_ASKED:
+        ratios = {each.where: _of_base(each, figure, is_best=is_best) for each in every}
+        known = {where: ratio for where, ratio in ratios.items() if ratio is not None}
+        # A digit more than what is asked: what is missed by little must not look kept.
+        missed = [
+            f"{where} {ratio:.3f}"
+            for where, ratio in known.items()
+            if (least is not None and ratio < least) or (most is not None and ratio > most)
+        ]
+        bound = f"at least {least}" if most is None else f"at most {most}"
+        of = f"{_fixed_said(every)} contexts" if is_best else "stock"
+        said = f"{FIGURES[figure].name}, {bound} of {of}"
+        rows.append([said, f"{len(known) - len(missed)} of {len(known)}", "; ".join(missed) or "-"])
+    return markdown.table(("asked of `auto`", "kept by", "missed by"), rows, left=3)
+
+
+def _of_base(each: Found, figure: str, *, is_best: bool) -> float | None:
+    """Return a figure of the kernel's own number as a multiple of stock's, or of the best fixed number's."""
+    ours, base = (getattr(cell, figure) for cell in (each.auto, each.best if is_best else each.stock))
+    return ours.median / base.median if ours and base and base.median else None
+
+
+def verdict(name: str, fs: str, limit_mib: str) -> str:
+    """Return what a measurement says of one filesystem and dirty limit, as the terminal shows it."""
+    cells = [
+        cell for cell in measurements.cells(name) if (cell.fs, cell.dirty_limit_mib) == (fs, int(limit_mib))
+    ]
+    wrap = textwrap.TextWrapper(
+        WIDEST, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False
+    )
+    lines = [line for said in report.said_of(cells) for line in said.splitlines()]
+    return "\n".join(wrap.fill(line) for line in lines) + "\n"

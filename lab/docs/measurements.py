@@ -17,12 +17,14 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from lab.check import result as checked
 from lab.machine.server_console import Line
 from lab.probes.ag.probe import AgCosts, AgExtents
 from lab.probes.amplification.probe import Amplification
 from lab.probes.changes.probe import Changes
 from lab.probes.clock import probe as clock
 from lab.probes.costs.probe import Costs
+from lab.probes.endurance.probe import Endurance
 from lab.probes.isolation.probe import Isolation
 from lab.probes.pauses.probe import Pauses
 from lab.probes.probe import Probe
@@ -46,6 +48,7 @@ PROBES: tuple[type[Probe[Any]], ...] = (
     Amplification,
     Changes,
     Costs,
+    Endurance,
     Isolation,
     Pauses,
     Waits,
@@ -129,6 +132,10 @@ def _schedules(data: bytes, meta: Meta) -> str:
     return schedules.table(TypeAdapter(list[schedules.Outcome]).validate_json(data))
 
 
+def _series(data: bytes, meta: Meta) -> str:
+    return checked.table(TypeAdapter(list[checked.Row]).validate_json(data))
+
+
 def _weaves(data: bytes, meta: Meta) -> str:
     return everywhere.table(TypeAdapter(list[everywhere.Kernel]).validate_json(data))
 
@@ -146,6 +153,7 @@ VIEWS: dict[str, View] = {
     "mutants": _mutants,
     "published": _published,
     "schedules": _schedules,
+    "series": _series,
     "throttle": _throttle,
     "weaves": _weaves,
     **{probe.name: _probe(probe) for probe in PROBES},

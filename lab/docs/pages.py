@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab.docs import derived, measurements, over_cpus
-from lab.docs.derived import BOUNDS, TITLES
+from lab.docs.derived import BOUNDS, TITLES, WIDEST
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.axes import Variant
 from lab.result import throttle
@@ -22,8 +22,6 @@ from lab.util import markdown
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
 
-#: Of a line of prose.
-WIDEST = 110
 PART = re.compile(r"(<!-- made: (?P<what>[\w -]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 SOURCE = "source"
 COLUMNS: dict[tuple[Variant, int | None], str] = {
@@ -166,7 +164,9 @@ PARTS: dict[str, Callable[..., str]] = {
     "extents": derived.extents,
     "found": derived.found,
     "fragments": derived.fragments,
+    "misses": derived.misses,
     "modes": derived.modes,
     "placements": derived.placements,
+    "verdict": derived.verdict,
     "workers": derived.workers,
 }

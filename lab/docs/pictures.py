@@ -18,12 +18,58 @@ from matplotlib.figure import Figure
 from lab.docs import derived, measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import Spread
-from lab.result import throttle
-from lab.result.plots import CONTEXT_COLOURS, STOCK_COLOUR
+from lab.result import plots, throttle
+from lab.result.plots import BOUND_STYLES, CONTEXT_COLOURS, STOCK_COLOUR
 from lab.result.results import Cell
 
 PUBLISHED_COLOUR = "#d94801"
 OURS_COLOUR = to_hex(CONTEXT_COLOURS(0.85))
+BOUND_COLOUR = BOUND_STYLES["bdis"][0]
+
+
+def over_cpus() -> Figure:
+    """Lines of throughput over CPUs: stock, a context for each CPU, and flushers that share nothing."""
+    cells = sorted(measurements.cells("scaling-overwrite"), key=lambda cell: cell.cpus)
+    filesystems = [fs for fs in derived.TITLES if any(cell.fs == fs for cell in cells)]
+    counts = sorted({cell.cpus for cell in cells})
+    figure, panels = plt.subplots(1, len(filesystems), figsize=(9, 3.3), sharey=True, layout="constrained")
+    for axes, fs in zip(panels, filesystems, strict=True):
+        of = [cell for cell in cells if cell.fs == fs]
+        stock = [cell for cell in of if cell.variant == "stock"]
+        ours = [cell for cell in of if cell.variant == "parallel" and cell.contexts == cell.cpus]
+        bound = [cell for cell in of if cell.variant == "bdis"]
+        _line(axes, bound, BOUND_COLOUR, "--", "a device for each CPU (bound)")
+        _line(axes, ours, OURS_COLOUR, "-", "a context for each CPU")
+        _line(axes, stock, STOCK_COLOUR, "-", "stock")
+        for cell, base in zip(ours, stock, strict=True):
+            # With fewer CPUs the lines are all in one place.
+            if cell.cpus >= 8:
+                said = f"{cell.mib_s.median / base.mib_s.median:.1f} x"
+                axes.annotate(
+                    said, (cell.cpus, cell.mib_s.median), (3, -12), textcoords="offset points",
+                    fontsize=8, color=OURS_COLOUR,
+                )  # fmt: skip
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.set_xlabel("CPUs, a job each")
+        axes.set_title(derived.TITLES[fs], fontsize=10)
+        axes.margins(x=0.15)
+        axes.grid(alpha=0.3)
+    panels[0].set_ylim(bottom=0)
+    panels[0].set_ylabel("MiB/s at the device")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=9)
+    return figure
+
+
+def _line(axes: Axes, cells: Sequence[Cell], colour: str, style: str, label: str) -> None:
+    """Draw throughput over CPUs, with the intervals of its means."""
+    rates = [plots.rate(cell) for cell in cells]
+    whiskers = [[rate.median - rate.min for rate in rates], [rate.max - rate.median for rate in rates]]
+    axes.errorbar(
+        [cell.cpus for cell in cells], [rate.median for rate in rates], yerr=whiskers,
+        marker="o", markersize=4, capsize=2, color=colour, linestyle=style, label=label,
+    )  # fmt: skip
 
 
 def affinity() -> Figure:
@@ -180,6 +226,7 @@ def _blue(place: int) -> str:
 
 #: What draws each picture, by its place below measurements/.
 PICTURES: dict[str, Callable[[], Figure]] = {
+    "scaling-overwrite/over-cpus.svg": over_cpus,
     "skew/affinity.svg": affinity,
     "blocked/workers.svg": workers,
     "throttle-even/contexts.svg": throttled,

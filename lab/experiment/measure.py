@@ -19,6 +19,7 @@ from lab.experiment.window import (
     between_amounts,
     cut,
     dirty_growth,
+    jobs_began_s,
     mib_s,
     steady_window,
     written_bytes,
@@ -46,11 +47,12 @@ class FiguresOf(BaseModel, Generic[V]):
     A figure that could not be had is None. ``mib_s`` is at the device. Latencies are fio's, of writes; None
     where the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache;
     None for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and
-    those under writeback together. ``dirty_growth_mib`` is by how much dirty pages grew all through the
-    steady window: three times the smallest step from the mean of one quarter to that of the next; None
-    without such a window. ``cpu_busy`` is the share of all CPUs' time that was not idle. ``seconds`` is from
-    the start of the jobs until all they wrote is on the device; it says something about a job of a fixed size
-    only. ``contexts_used`` is the number of writeback contexts when the job ended; None for a stock kernel.
+    those under writeback together. ``dirty_growth_mib`` tells whether dirty pages still grew: of the means
+    of the window's four quarters, the smallest rise from one to the next, times three, the number of rises;
+    0 or less if one of them fell, None without a steady window. ``cpu_busy`` is the share of all CPUs' time
+    that was not idle. ``seconds`` is from when the jobs are at work until all they wrote is on the device; it
+    says something about a job of a fixed size only. ``contexts_used`` is the number of writeback contexts
+    when the job ended; None for a stock kernel.
     """
 
     mib_s: Annotated[V, Figure("throughput", "MiB/s", "MiB/s", ".0f", better="more")]
@@ -86,6 +88,8 @@ FIGURES = {
     for one in field.metadata
     if isinstance(one, Figure)
 }
+#: Those that a verdict on throughput is held against, and what to call them.
+COSTS = {name: one.name for name, one in FIGURES.items() if one.is_cost}
 
 
 class Figures(FiguresOf[float]):
@@ -161,7 +165,7 @@ def figures(
         dirty_growth_mib=None if growth is None else growth * mib_per_page,
         writeback_mib=statistics.fmean(sample.writeback for sample in window) * mib_per_page,
         sync_s=run.sync_s,
-        seconds=seconds_to_device(fio, run.sync_s),
+        seconds=seconds_to_device(run),
         extents=statistics.median(run.extents.values()) if run.extents else None,
         extents_before=statistics.median(raw.extents_before.values()) if raw.extents_before else None,
         contexts_used=run.contexts,
@@ -179,17 +183,44 @@ def cpu_s(window: Sequence[Sample], *, flushers_only: bool) -> float | None:
     Returns:
         None where the guest kernel gave no CPU times.
     """
-    total_ns = 0
+    steps = _cpu_ns(window, flushers_only=flushers_only)
+    return None if steps is None else sum(steps) / 1e9
+
+
+def flushers_over_time(samples: Sequence[Sample], parts: int) -> list[tuple[float, float]]:
+    """Return how many CPUs the flushers kept busy, over time.
+
+    Args:
+        samples: successive samples.
+        parts: into how many pieces of about equal length their time is cut.
+
+    Returns:
+        Of each piece the second in which it ends, and the mean number of CPUs; empty where the kernel gave
+        no CPU times.
+    """
+    steps = _cpu_ns(samples, flushers_only=True)
+    if steps is None:
+        return []
+    so_far = dict(zip((sample.t for sample in samples), [0, *itertools.accumulate(steps)], strict=True))
+    ends = [(piece[0].t, piece[-1].t) for piece in cut(samples, parts)]
+    return [(end, (so_far[end] - so_far[begin]) / 1e9 / (end - begin)) for begin, end in ends]
+
+
+def _cpu_ns(window: Sequence[Sample], *, flushers_only: bool) -> list[int] | None:
+    """Return the CPU time of kworkers between each two samples, in ns; None where it was not read."""
+    found = []
     flushers = {pid for sample in window for pid, (flushing, _) in sample.kworkers.items() if flushing}
     for before, after in itertools.pairwise(window):
+        spent_ns = 0
         for pid, (_, ns) in after.kworkers.items():
             if flushers_only and pid not in flushers:
                 continue
             if ns is None:
                 return None
             # A kworker that appeared since the last sample started from 0.
-            total_ns += ns - (before.kworkers[pid][1] or 0 if pid in before.kworkers else 0)
-    return total_ns / 1e9
+            spent_ns += ns - (before.kworkers[pid][1] or 0 if pid in before.kworkers else 0)
+        found.append(spent_ns)
+    return found
 
 
 def cpu_busy(window: Sequence[Sample], cpus: int | None) -> float | None:
@@ -213,11 +244,18 @@ def write_latency_us(fio: dict[str, Any]) -> tuple[float | None, float | None]:
         return None, None
     count = sum(job["lat_ns"]["N"] for job in jobs)
     mean_ns = sum(job["lat_ns"]["mean"] * job["lat_ns"]["N"] for job in jobs) / count
-    bins: Counter[int] = Counter()
-    for job in jobs:
-        counted = job["clat_ns"].get("bins") or job["lat_ns"].get("bins", {})
-        bins.update({int(ns): writes for ns, writes in counted.items()})
+    bins = write_latencies_ns(fio)
     return mean_ns / 1e3, _percentile(bins, 0.99) / 1e3 if bins else None
+
+
+def write_latencies_ns(fio: dict[str, Any]) -> Counter[int]:
+    """Return how many writes of all jobs took how long, as fio counts them (``clat``, or else ``lat``)."""
+    bins: Counter[int] = Counter()
+    for job in fio["jobs"]:
+        write = job["write"]
+        counted = write["clat_ns"].get("bins") or write["lat_ns"].get("bins", {})
+        bins.update({int(ns): writes for ns, writes in counted.items()})
+    return bins
 
 
 def _percentile(bins: Counter[int], part: float) -> int:
@@ -227,20 +265,38 @@ def _percentile(bins: Counter[int], part: float) -> int:
 
 
 def slowest_job_mib_s(fio: dict[str, Any]) -> float | None:
-    """Return the rate of the slowest of several jobs, in MiB/s at the page cache; None for one job."""
-    rates = [job["write"]["bw_bytes"] / MIB for job in fio["jobs"] if job["write"].get("bw_bytes")]
+    """Return the rate of the slowest of several jobs that write, in MiB/s at the page cache.
+
+    A job that was to write, and has not come to it, is the slowest of all.
+
+    Returns:
+        None where only one job writes.
+    """
+    rates = [
+        job["write"]["bw_bytes"] / MIB
+        for job in fio["jobs"]
+        if job["write"].get("bw_bytes") or _is_to_write(fio, job)
+    ]
     return min(rates) if len(rates) > 1 else None
 
 
-def seconds_to_device(fio: dict[str, Any], sync_s: float) -> float | None:
-    """Return the seconds from the start of the jobs to the end of the final sync; None without a write.
+def _is_to_write(fio: dict[str, Any], job: dict[str, Any]) -> bool:
+    """Say whether the options of a job, or those for all, have it write."""
+    options = fio.get("global options", {}) | job.get("job options", {})
+    # Only the names of what writes have a w in them: write, randwrite, rw, randrw, trimwrite.
+    return "w" in options.get("rw", "read")
 
-    Args:
-        fio: what fio wrote about the run.
-        sync_s: length of the final sync.
+
+def seconds_to_device(run: RawRun) -> float | None:
+    """Return the seconds from when the jobs are at work to the end of the final sync.
+
+    Sections of a job that run one after the other all count, and so does what fio takes to end.
+
+    Returns:
+        None where the jobs have written next to nothing.
     """
-    runtimes_ms = [job["write"]["runtime"] for job in fio["jobs"] if job["write"].get("runtime")]
-    return max(runtimes_ms) / 1e3 + sync_s if runtimes_ms else None
+    began_s = jobs_began_s(run)
+    return run.fio_s - began_s + run.sync_s if began_s < run.fio_s else None
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:

@@ -32,9 +32,11 @@ def steady_window(
     """
     begin = jobs_began_s(run, from_device=from_device) + ramp_s
     end = run.fio_s if window_s is None else min(run.fio_s, begin + window_s)
-    # Half a sampling interval of tolerance: the sample next to the wanted moment may be just before it.
+    # Half a sampling interval of tolerance: the sample next to the wanted moment may be just before it. What
+    # comes after fio has the final sync in it.
     step = _sampling_step(run.samples)
-    inside = [sample for sample in run.samples if begin - step / 2 <= sample.t <= end + step / 2]
+    last = min(end + step / 2, run.fio_s)
+    inside = [sample for sample in run.samples if begin - step / 2 <= sample.t <= last]
     needed_s = MIN_WINDOW_S if window_s is None else min(MIN_WINDOW_S, MIN_SHARE * window_s)
     if window_s is not None and run.fio_s >= begin + window_s:
         # The jobs ran all through it: first and last sample may be half an interval off at either end.
@@ -66,12 +68,11 @@ def _at_amount(run: RawRun, mib: int) -> tuple[Sample, int]:
     Time and sectors are interpolated, all else is of the sample after it.
     """
     base = sum(run.samples[0].sectors)
-    # The final sync is not the jobs' work.
-    end_s = run.fio_s + _sampling_step(run.samples) / 2
     reached = 0.0
     for index, sample in enumerate(run.samples):
         written = (sum(sample.sectors) - base) * SECTOR_BYTES / MIB
-        if sample.t > end_s:
+        # The final sync is not the jobs' work.
+        if sample.t > run.fio_s:
             break
         if written > mib:
             before = run.samples[index - 1]
@@ -101,7 +102,7 @@ def jobs_began_s(run: RawRun, *, from_device: bool = False) -> float:
     return idle[-1]
 
 
-def cut(window: list[Sample], parts: int) -> list[list[Sample]]:
+def cut(window: Sequence[Sample], parts: int) -> list[Sequence[Sample]]:
     """Cut a window into pieces of about equal length, at samples; neighbours share one.
 
     There are fewer than ``parts`` where there are too few samples.
@@ -123,10 +124,11 @@ def mib_s(window: Sequence[Sample]) -> float:
 
 
 def dirty_growth(window: Sequence[Sample]) -> float | None:
-    """Return by how many dirty pages a window grew, as three times the smallest step; None with few samples.
+    """Return by how many pages the dirty ones rose all through a window; None with few samples.
 
-    The steps are those between the means of its quarters. Dirty pages that swing about a level fall in one of
-    them; while they climb towards the limit they do not.
+    Of the means of its four quarters it is the smallest rise from one to the next, times three, the number of
+    rises. Dirty pages that swing about a level fall in one of them; while they climb towards the limit they
+    do not.
     """
     quarter = len(window) // 4
     if not quarter:

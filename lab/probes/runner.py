@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from lab.util.paths import REPO, cache_dir
 from lab.util.progress import Progress
 
 RAW = "raw"
+INCOMPLETE = f"{RAW}.incomplete"
 # Of what a script said, as much as an error shows.
 _SAID = 2000
 
@@ -56,20 +58,25 @@ def measure(probe: Probe[R], kernel_of: Callable[[str], Kernel], folder: Path) -
 
     Raises:
         LabError: something is being measured already, or a guest or what ran in it failed. What was recorded
-            until then stays in ``raw/``.
+            until then is in ``raw.incomplete/``; an earlier result in the folder stays as it is.
     """
     boots = probe.boots()
+    raw = folder / INCOMPLETE
     found = {}
     with exclusive(cache_dir() / "bench.lock", f"measuring {probe.name}"):
         kernels = {flavour: kernel_of(flavour) for flavour in dict.fromkeys(boot.kernel for boot in boots)}
         probe.prepare()
+        shutil.rmtree(raw, ignore_errors=True)
         with Progress(probe.name) as progress:
             for number, boot in enumerate(boots, 1):
                 progress.step(f"{boot.name}, {number} of {len(boots)}")
-                found[boot.name] = record(probe, boot, kernels[boot.kernel], folder / RAW / boot.name)
+                found[boot.name] = record(probe, boot, kernels[boot.kernel], raw / boot.name)
     rows = [boot.axes | row for boot in boots for row in probe.rows(boot, found[boot.name])]
     runs = pd.DataFrame(rows)
-    provenance.write(folder, probe.name, rows, kernels.values(), table=probe.table(runs))
+    table = probe.table(runs)
+    shutil.rmtree(folder / RAW, ignore_errors=True)
+    raw.rename(folder / RAW)
+    provenance.write(folder, probe.name, rows, kernels.values(), table=table)
     probe.draw(runs, found, folder)
     return runs
 

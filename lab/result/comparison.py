@@ -14,6 +14,7 @@ from lab.experiment.measure import FIGURES, Spread, significant
 from lab.experiment.published import Bar, Kind, Pick, Published
 from lab.experiment.scenario import Scenario
 from lab.experiment.setting import Setting
+from lab.result.report import Rig
 from lab.result.results import Cell
 from lab.result.verdict import ASSUMED_NULL
 
@@ -55,13 +56,14 @@ class Comparison(BaseModel):
     """One published claim beside what was measured for it on one device, at one dirty limit.
 
     ``measured`` is at the best number of contexts, for extents at the worst; at the published one where there
-    is one only. It is None where the result lacks a cell for it.
+    is one only. It is None where the result lacks a cell for it. ``cpus`` is None in old comparisons.
     """
 
     id: str
     claim: str
     scenario: str
     device: str
+    cpus: int | None = None
     fs: str
     dirty_limit_mib: int
     kind: Kind
@@ -79,6 +81,7 @@ class Cleared(BaseModel):
     claim: str
     scenario: str
     device: str
+    cpus: int | None = None
     fs: str
     dirty_limit_mib: int
     kind: Kind
@@ -91,9 +94,9 @@ class Cleared(BaseModel):
 
 @dataclass(frozen=True)
 class _Place:
-    """What the cells that are compared with each other have in common."""
+    """What the cells that are compared with each other have in common, whatever their layout."""
 
-    device: str
+    rig: Rig
     fs: str
     limit: int
     cells: list[Cell]
@@ -131,10 +134,10 @@ def gain(kind: Kind, base: float, new: float) -> float | None:
 
 
 def _places(cells: Iterable[Cell]) -> list[_Place]:
-    found: dict[tuple[str, str, int], list[Cell]] = {}
+    found: dict[tuple[Rig, str, int], list[Cell]] = {}
     for cell in cells:
         if cell.dirty_limit_mib is not None and cell.variant in ("stock", "parallel"):
-            found.setdefault((cell.device, cell.fs, cell.dirty_limit_mib), []).append(cell)
+            found.setdefault((Rig.of(cell), cell.fs, cell.dirty_limit_mib), []).append(cell)
     return [_Place(*key, cells=of) for key, of in found.items()]
 
 
@@ -150,7 +153,8 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
         id=row.id,
         claim=row.claim,
         scenario=scenario,
-        device=place.device,
+        device=place.rig.device,
+        cpus=place.rig.cpus,
         fs=row.fs,
         dirty_limit_mib=place.limit,
         kind=row.kind,
@@ -254,7 +258,8 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     return Cleared(
         claim=bar.claim,
         scenario=scenario,
-        device=place.device,
+        device=place.rig.device,
+        cpus=place.rig.cpus,
         fs=place.fs,
         dirty_limit_mib=place.limit,
         kind=bar.kind,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The ratio of rates with its confidence interval: of two samples, or of pairs."""
+"""Confidence intervals: of a mean, and of the ratio of rates of two samples, or of pairs."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ class Interval(NamedTuple):
         between = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(nulls))) * apart
         half = math.hypot(math.log(self.high / self.ratio), between)
         return Interval(self.ratio, self.ratio * math.exp(-half), self.ratio * math.exp(half))
+
+
+def mean_bounds(rates: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """Return between what the mean of rates lies, by Student's t; None with less than two."""
+    if len(rates) < 2:
+        return None
+    middle = statistics.fmean(rates)
+    half = float(stats.t.ppf((1 + confidence) / 2, len(rates) - 1)) * statistics.stdev(rates)
+    return middle - half / len(rates) ** 0.5, middle + half / len(rates) ** 0.5
 
 
 def ratio_interval(

@@ -17,7 +17,7 @@ from lab.result.verdict import Group, Verdict
 TEMPLATE = Path(__file__).with_suffix(".html.j2")
 NAME = "index.html"
 #: Kinds of plots in their order: what answers first, first.
-PLOTS = ("scaling", "throughput", "latency", "dirty")
+PLOTS = ("scaling", "throughput", "latency", "latencies", "extents", "flushers", "dirty")
 
 
 def render(folders: Sequence[Path]) -> str:
@@ -53,7 +53,7 @@ def remake(folder: Path) -> None:
     """Make table, plots and page of a result again from its summary.
 
     Raises:
-        OSError, ValueError: the folder holds no result, or its raw data is gone.
+        OSError, ValueError: the folder holds no result.
     """
     cells, meta = results.read(folder)
     (folder / "table.md").write_text(report.markdown(cells, meta.get("notes", [])), encoding="utf-8")
@@ -90,7 +90,7 @@ def _said(group: Group, one: Verdict) -> dict[str, Any]:
         "where": f"{group.fs} on {group.device}{cpus}, dirty limit {group.dirty_limit_mib} MiB",
         "text": one.text[0].upper() + one.text[1:],
         "line": one.line,
-        "costs": ", ".join(one.costs),
+        "costs": one.costs,
     }
 
 
@@ -118,7 +118,7 @@ def _profiles(folder: Path, cell: Cell) -> list[Path]:
 
 
 def _table(rig: report.Rig, shown: list[Cell], judged: dict[Group, Verdict]) -> dict[str, Any]:
-    chosen = [one.cell for one in judged.values()]
+    chosen = [one.cell for one in judged.values() if one.kind == "gain"]
     rows = [{"texts": report.row(cell), "chosen": cell in chosen} for cell in shown]
     return {"title": f"Device {rig.label}, MiB/s at the device", "rows": rows}
 

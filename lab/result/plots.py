@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Draw a result: throughput with its bounds, dirty pages over time, write latency."""
+"""Draw a result: throughput with its bounds, latency, extents, and what went on in one round."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import matplotlib
 
@@ -17,10 +20,13 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from lab.experiment.measure import Spread
+from lab.experiment.measure import Spread, flushers_over_time, write_latencies_ns
+from lab.experiment.raw import Raw, RawRun
 from lab.experiment.window import MIB
+from lab.result.interval import mean_bounds
 from lab.result.report import in_order, rigs
-from lab.result.results import Cell, read_raw
+from lab.result.results import Cell, read_fio, read_raw
+from lab.result.verdict import PAIRS
 
 STOCK_COLOUR = "#8a8f98"
 # Light to dark with the number of contexts: told apart without colour vision too.
@@ -31,10 +37,40 @@ BOUND_STYLES = {"bdis": ("#d94801", "-"), "direct": ("#31a354", "--")}
 DPI = 120
 
 
+#: Pieces that the time of a run is cut into, to show what its flushers did.
+PIECES = 40
+#: Inches of a legend's column.
+LABEL_WIDTH = 1.8
+#: What is less tells nothing, and a logarithmic axis has no 0.
+LEAST_LATENCY_US = 0.1
+WHISKERS = "median; whiskers: 95% interval of the mean"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What is left of the first run of a cell: its samples, and what fio wrote."""
+
+    raw: Raw
+    run: RawRun
+    fio_json: Path
+
+    @classmethod
+    def of(cls, cell: Cell, folder: Path) -> Ran | None:
+        """Return that of a cell of the result in a folder; None where its raw data is gone."""
+        if not cell.raw:
+            return None
+        fio_json = folder / cell.raw[0]
+        try:
+            raw = read_raw(fio_json.parent)
+        except FileNotFoundError:
+            return None
+        return cls(raw, next(run for run in raw.runs if run.fio_json == fio_json.name), fio_json)
+
+
 def draw(folder: Path, cells: list[Cell]) -> list[Path]:
     """Write the plots of every device of a result into its folder and return their paths.
 
-    What needs raw data is left out where the result has left that behind.
+    What needs raw data is drawn of the settings whose raw data is there, and left out where it is all gone.
     """
     made: list[Path] = []
     for rig, shown in rigs(cells).items():
@@ -42,13 +78,26 @@ def draw(folder: Path, cells: list[Cell]) -> list[Path]:
             save(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
             save(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
         ]
-        if all(cell.raw for cell in shown):
-            made.append(save(folder / f"dirty-{rig.name}.png", dirty(rig.label, shown, folder)))
+        if differ_in_extents(shown):
+            made.append(save(folder / f"extents-{rig.name}.png", extents(rig.label, shown)))
+        ran = [(cell, one) for cell in shown if has_writeback(cell) and (one := Ran.of(cell, folder))]
+        if ran:
+            made.append(save(folder / f"dirty-{rig.name}.png", dirty(rig.label, ran)))
+            made.append(save(folder / f"flushers-{rig.name}.png", flushers(rig.label, ran)))
+        written = [(cell, one) for cell, one in ran if one.fio_json.exists()]
+        if written:
+            path = folder / f"latencies-{rig.name}.png"
+            made.append(save(path, latencies(rig.label, written)))
     for device in dict.fromkeys(cell.device for cell in cells):
         shown = [cell for cell in in_order(cells) if cell.device == device]
         if len({cell.cpus for cell in shown}) > 1:
             made.append(save(folder / f"scaling-{device}.png", scaling(device, shown)))
     return made
+
+
+def has_writeback(cell: Cell) -> bool:
+    """Say whether a cell is of stock or of ours, and not a bound."""
+    return cell.variant in ("stock", "parallel")
 
 
 def save(path: Path, figure: Figure) -> Path:
@@ -82,8 +131,8 @@ def scaling(device: str, cells: list[Cell]) -> Figure:
                 axes.set_ylabel("MiB/s at the device")
         # Shared, so only now: the bottom alone cannot be set without fixing the top as it is.
         grid[line][0].set_ylim(bottom=0)
-    figure.suptitle(f"Throughput over CPUs, device {device} (median; whiskers: min to max)")
-    _legend(figure, grid[0][0])
+    figure.suptitle(f"Throughput over CPUs, device {device} ({WHISKERS})")
+    _legend(figure, [axes for row in grid for axes in row])
     return figure
 
 
@@ -108,7 +157,7 @@ def _scaling_lines(axes: Axes, cells: list[Cell]) -> None:
         if len(points) > 1:
             lines[f"{points[0].label} (bound)"] = (colour, style, points)
     for label, (colour, style, points) in lines.items():
-        rates = [cell.mib_s for cell in points]
+        rates = [rate(cell) for cell in points]
         whiskers = [[rate.median - rate.min for rate in rates], [rate.max - rate.median for rate in rates]]
         axes.errorbar(
             [cell.cpus for cell in points], [rate.median for rate in rates],
@@ -122,7 +171,7 @@ def _scaling_lines(axes: Axes, cells: list[Cell]) -> None:
 def throughput(device: str, cells: list[Cell]) -> Figure:
     """Bars of MiB/s at the device by filesystem, limit and setting; bounds as lines across a group."""
     figure, axes = plt.subplots(figsize=(10, 4.8), layout="constrained")
-    ranges = _groups_of(axes, cells, _bar, [cell.mib_s for cell in cells])
+    ranges = _groups_of(axes, cells, _bar, [rate(cell) for cell in cells])
     for (fs, limit), (left, right) in ranges.items():
         for cell in cells:
             if cell.fs == fs and cell.variant in BOUND_STYLES and cell.dirty_limit_mib in (limit, None):
@@ -132,8 +181,8 @@ def throughput(device: str, cells: list[Cell]) -> Figure:
                     label=f"{cell.label} (bound)",
                 )  # fmt: skip
     axes.set_ylabel("MiB/s at the device")
-    axes.set_title(f"Writeback throughput, device {device} (median; whiskers: min to max)")
-    _legend(figure, axes)
+    axes.set_title(f"Writeback throughput, device {device} ({WHISKERS})")
+    _legend(figure, [axes])
     return figure
 
 
@@ -143,19 +192,79 @@ def latency(device: str, cells: list[Cell]) -> Figure:
     axes.set_yscale("log")
     _groups_of(axes, cells, _point, [cell.latency_p99_us for cell in cells])
     axes.set_ylabel("write latency, 99th percentile (µs)")
-    axes.set_title(f"Write latency, device {device} (median; whiskers: min to max)")
+    axes.set_title(f"Write latency, device {device} (median; whiskers: min to max of the rounds)")
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.yaxis.set_minor_formatter(StrMethodFormatter(""))
     low, high = axes.get_ylim()
     # Whole decades, so that there are labels.
     axes.set_ylim(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))
-    _legend(figure, axes)
+    _legend(figure, [axes])
     return figure
 
 
-def dirty(device: str, cells: list[Cell], folder: Path) -> Figure:
+def differ_in_extents(cells: list[Cell]) -> bool:
+    """Say whether the files of some settings have other numbers of extents than those of others."""
+    return any(
+        len({cell.extents.median for cell in group if cell.extents}) > 1
+        for group in _groups(cell for cell in cells if has_writeback(cell)).values()
+    )
+
+
+def extents(device: str, cells: list[Cell]) -> Figure:
+    """Bars of the extents of the median file by filesystem, limit and setting."""
+    figure, axes = plt.subplots(figsize=(10, 4.8), layout="constrained")
+    _groups_of(axes, cells, _bar, [cell.extents for cell in cells])
+    axes.set_ylabel("extents of the median file")
+    axes.set_title(f"Extents, device {device} (median; whiskers: min to max of the rounds)")
+    _legend(figure, [axes])
+    return figure
+
+
+def dirty(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
     """Dirty pages over the time of one run, stock against parallel: a panel per filesystem and limit."""
-    shown = [cell for cell in cells if cell.variant in ("stock", "parallel")]
+    figure, grid = _panels(ran, dirty_series, ("s", "dirty + writeback, MiB"))
+    for (_, limit), axes in grid.items():
+        axes.axhline(limit or 0, color="#bbbbbb", linewidth=1, linestyle=":")
+        axes.set_ylim(bottom=0)
+    figure.suptitle(f"Dirty pages in the first round, device {device}")
+    _legend(figure, list(grid.values()))
+    return figure
+
+
+def flushers(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
+    """CPUs that flushers kept busy, over the time of one run: a panel per filesystem and limit."""
+    figure, grid = _panels(ran, flusher_series, ("s", "CPUs busy with flushing"))
+    for axes in grid.values():
+        axes.set_ylim(bottom=0)
+    figure.suptitle(f"Flushers in the first round, device {device}")
+    _legend(figure, list(grid.values()))
+    return figure
+
+
+def latencies(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
+    """Share of writes that take so long or longer, of one run; writers' pauses are on the right."""
+    labels = ("latency of a write, µs", "share that takes so long or longer")
+    figure, grid = _panels(ran, latency_series, labels, scale="log")
+    figure.suptitle(f"Write latencies in the first round, device {device}")
+    _legend(figure, list(grid.values()))
+    return figure
+
+
+def _panels(
+    ran: Sequence[tuple[Cell, Ran]],
+    series: Callable[[Ran], tuple[list[float], list[float]]],
+    labels: tuple[str, str],
+    scale: Literal["linear", "log"] = "linear",
+) -> tuple[Figure, dict[tuple[str, int | None], Axes]]:
+    """Draw a line for each setting, in a panel per filesystem and limit.
+
+    Args:
+        ran: cells, each with what is left of a run.
+        series: returns what is drawn of a run.
+        labels: of both axes.
+        scale: of both axes.
+    """
+    shown = [cell for cell, _ in ran]
     groups = _groups(shown)
     filesystems = list(dict.fromkeys(fs for fs, _ in groups))
     limits = list(dict.fromkeys(limit for _, limit in groups))
@@ -163,29 +272,23 @@ def dirty(device: str, cells: list[Cell], folder: Path) -> Figure:
         len(limits), len(filesystems), squeeze=False, sharex="row", sharey="row", layout="constrained",
         figsize=(max(3.6 * len(filesystems), 6), 0.8 + 2.6 * len(limits)),
     )  # fmt: skip
-    for line, limit in enumerate(limits):
-        for column, fs in enumerate(filesystems):
-            axes = grid[line][column]
-            for cell in groups.get((fs, limit), []):
-                times, mib = dirty_series(folder / cell.raw[0])
-                axes.plot(
-                    times,
-                    mib,
-                    color=_colour(cell, shown),
-                    linewidth=1.8,
-                    label=cell.label,
-                )
-            axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
-            axes.axhline(limit or 0, color="#bbbbbb", linewidth=1, linestyle=":")
-            axes.set_ylim(bottom=0)
-            axes.grid(alpha=0.3)
-            if line == len(limits) - 1:
-                axes.set_xlabel("s")
-            if column == 0:
-                axes.set_ylabel("dirty + writeback, MiB")
-    figure.suptitle(f"Dirty pages in the first round, device {device}")
-    _legend(figure, grid[0][0])
-    return figure
+    panels = {
+        (fs, limit): grid[line][column]
+        for line, limit in enumerate(limits)
+        for column, fs in enumerate(filesystems)
+    }
+    for (fs, limit), axes in panels.items():
+        axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
+        axes.set(xscale=scale, yscale=scale)
+        axes.grid(alpha=0.3)
+        if limit == limits[-1]:
+            axes.set_xlabel(labels[0])
+        if fs == filesystems[0]:
+            axes.set_ylabel(labels[1])
+    for cell, one in ran:
+        axes = panels[cell.fs, cell.dirty_limit_mib]
+        axes.plot(*series(one), color=_colour(cell, shown), linewidth=1.8, label=cell.label)
+    return figure, panels
 
 
 def shape(title: str, curves: dict[str, list[tuple[int, float]]]) -> Figure:
@@ -213,18 +316,49 @@ def shape(title: str, curves: dict[str, list[tuple[int, float]]]) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.set_title(title)
-    _legend(figure, axes)
+    _legend(figure, [axes])
     return figure
 
 
-def dirty_series(fio_json: Path) -> tuple[list[float], list[float]]:
-    """Return seconds and MiB of dirty and writeback pages while fio ran, for the run with that fio output."""
-    raw = read_raw(fio_json.parent)
-    run = next(run for run in raw.runs if run.fio_json == fio_json.name)
-    inside = [sample for sample in run.samples if sample.t <= run.fio_s]
+def dirty_series(ran: Ran) -> tuple[list[float], list[float]]:
+    """Return seconds and MiB of dirty and writeback pages while fio ran."""
+    inside = [sample for sample in ran.run.samples if sample.t <= ran.run.fio_s]
     return [sample.t for sample in inside], [
-        (sample.dirty + sample.writeback) * raw.page_bytes / MIB for sample in inside
+        (sample.dirty + sample.writeback) * ran.raw.page_bytes / MIB for sample in inside
     ]
+
+
+def flusher_series(ran: Ran) -> tuple[list[float], list[float]]:
+    """Return seconds and the CPUs that flushers kept busy while fio ran; empty where they were not read."""
+    inside = [sample for sample in ran.run.samples if sample.t <= ran.run.fio_s]
+    points = flushers_over_time(inside, PIECES)
+    return [second for second, _ in points], [cpus for _, cpus in points]
+
+
+def latency_series(ran: Ran) -> tuple[list[float], list[float]]:
+    """Return latencies in microseconds, and the share of writes that take so long or longer."""
+    bins = write_latencies_ns(read_fio(ran.fio_json))
+    left, total = bins.total(), bins.total()
+    shares = []
+    for latency_ns in sorted(bins):
+        shares.append(left / total)
+        left -= bins[latency_ns]
+    return [max(latency_ns / 1e3, LEAST_LATENCY_US) for latency_ns in sorted(bins)], shares
+
+
+def rate(cell: Cell) -> Spread:
+    """Return the throughput of a cell with the interval of its mean, of rounds or else of parts.
+
+    Without rates there is no interval.
+    """
+    rounds = [of for of in cell.rates if of]
+    rates = [statistics.fmean(of) for of in rounds]
+    if len(rounds) < PAIRS:
+        rates = [rate for of in rounds for rate in of]
+    middle = cell.mib_s.median
+    low, high = mean_bounds(rates) or (middle, middle)
+    # The median of a few rounds may lie outside.
+    return Spread(median=middle, min=max(0.0, min(low, middle)), max=max(high, middle))
 
 
 def _bar(axes: Axes, place: float, value: Spread, colour: str, label: str) -> None:
@@ -296,13 +430,18 @@ def _colour(cell: Cell, shown: list[Cell]) -> str:
     return to_hex(CONTEXT_COLOURS(LIGHTEST + share * (DARKEST - LIGHTEST)))
 
 
-def _legend(figure: Figure, axes: Axes) -> None:
-    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    """Put one legend of all panels below them, in as many lines as it takes."""
+    found = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
     figure.legend(
         list(found.values()),
         list(found),
         loc="outside lower center",
-        ncols=len(found),
+        ncols=min(len(found), int(figure.get_figwidth() // LABEL_WIDTH)),
         frameon=False,
         fontsize=9,
     )

@@ -161,7 +161,7 @@ def table(rig: Rig, shown: list[Cell], without: Sequence[str] = ()) -> Table:
     kept = [number for number, name in enumerate(COLUMNS) if name not in without]
     for number in kept:
         made.add_column(COLUMNS[number], justify="left" if number < LEFT_COLUMNS else "right", no_wrap=True)
-    best = [one.cell for one in verdict.verdicts(shown).values()]
+    best = [one.cell for one in verdict.verdicts(shown).values() if one.kind == "gain"]
     for cell, after in zip(shown, [*shown[1:], None], strict=True):
         ends = after is None or (after.fs, after.dirty_limit_mib) != (cell.fs, cell.dirty_limit_mib)
         texts = row(cell)
@@ -170,32 +170,41 @@ def table(rig: Rig, shown: list[Cell], without: Sequence[str] = ()) -> Table:
     return made
 
 
-def said_of(cells: list[Cell]) -> list[str]:
-    """Say in one sentence per device and filesystem what contexts are worth, at each dirty limit."""
-    parts: dict[tuple[Rig, str], list[str]] = {}
-    for one in verdict.verdicts(in_order(cells)).values():
-        part = f"at {one.cell.dirty_limit_mib} MiB {one.text}"
-        parts.setdefault((Rig.of(one.cell), one.cell.fs), []).append(part)
-    return [f"{fs} on {rig.label}: {'; '.join(said)}." for (rig, fs), said in parts.items()]
+def said_of(cells: list[Cell], quote: str = "") -> list[str]:
+    """Say of each device, filesystem and dirty limit what contexts are worth, what to type, what it costs.
+
+    Args:
+        cells: of one result.
+        quote: what goes around a line to type.
+    """
+    found = []
+    for group, one in verdict.verdicts(in_order(cells)).items():
+        lines = [f"{group.fs} on {Rig.of(one.cell).label}: at {group.dirty_limit_mib} MiB {one.text}."]
+        if one.line:
+            lines.append(f"{quote}{one.line}{quote}")
+            lines += [f"Against stock: {one.costs}."] if one.costs else []
+        found.append("\n  ".join(lines))
+    return found
 
 
 def auto_said(cells: list[Cell]) -> list[str]:
-    """Say how near the number of contexts that the kernel finds comes to the best fixed one."""
+    """Say how near the number of contexts that the kernel finds comes to the best of those measured."""
     groups: dict[verdict.Group, list[Cell]] = {}
     for cell in in_order(cells):
         if cell.variant == "parallel":
             groups.setdefault(verdict.Group.of(cell), []).append(cell)
     said = []
     for shown in groups.values():
-        best = max(
-            (cell for cell in shown if cell.contexts), key=lambda cell: cell.mib_s.median, default=None
-        )
+        fixed = [cell for cell in shown if cell.contexts]
+        best = max(fixed, key=lambda cell: cell.mib_s.median, default=None)
+        tried = ", ".join(str(number) for number in sorted({cell.contexts or 0 for cell in fixed}))
         for found in (cell for cell in shown if cell.finds_contexts):
             if best:
                 share = found.mib_s.median / best.mib_s.median
                 said.append(
                     f"{found.fs} on {Rig.of(found).label}, {found.dirty_limit_mib} MiB: {found.label}"
-                    f"{_found(found)} reach {share:.2f} of the best fixed number, {best.label}."
+                    f"{_found(found)} reach {share:.2f} of the best fixed number measured ({tried}): "
+                    f"{best.label}."
                 )
     return said
 
@@ -212,9 +221,9 @@ def clock_said(cells: list[Cell]) -> list[str]:
     ]
 
 
-def remarks(cells: list[Cell], notes: list[str]) -> list[str]:
+def remarks(cells: list[Cell], notes: list[str], quote: str = "") -> list[str]:
     """Return what goes below the table: verdicts, what the marks mean, and the notes of the run."""
-    return [*said_of(cells), *auto_said(cells), *clock_said(cells), *marks_said(cells), *notes]
+    return [*said_of(cells, quote), *auto_said(cells), *clock_said(cells), *marks_said(cells), *notes]
 
 
 def marks_said(cells: list[Cell]) -> list[str]:
@@ -233,7 +242,7 @@ def markdown(cells: list[Cell], notes: list[str]) -> str:
         lines += [tables.table(COLUMNS, [row(cell) for cell in shown], LEFT_COLUMNS)]
         limits = bottleneck_table.markdown(shown)
         lines += ["What limits each, by its profile:", "", *limits, ""] if limits else []
-    lines += [f"- {said}" for said in remarks(cells, notes)]
+    lines += [f"- {said}" for said in remarks(cells, notes, quote="`")]
     return "\n".join(lines) + "\n"
 
 

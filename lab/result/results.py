@@ -7,7 +7,7 @@ import contextlib
 import datetime
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from lab.experiment.axes import Variant
 from lab.experiment.measure import (
+    COSTS,
     FIGURES,
     Figures,
     FiguresOf,
@@ -55,9 +56,10 @@ class Cell(Key, FiguresOf[Spread], frozen=True):
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
     stock itself. ``rates`` are those in the parts of the window, for each round of the result; empty for a
-    round without this setting. Ratios are of medians in the same result; their spreads are of the ratios
-    round by round. A figure that could not be had is None; ``bottleneck`` is that of the first run, where
-    runs were profiled. docs/results.md explains each.
+    round without this setting. ``costs_by_round`` are the figures that a verdict is held against, for the
+    same rounds; empty where there is one only. Ratios are of medians in the same result; their spreads are of
+    the ratios round by round. A figure that could not be had is None; ``bottleneck`` is that of the first
+    run, where runs were profiled. docs/results.md explains each.
     """
 
     scenario: str
@@ -65,6 +67,7 @@ class Cell(Key, FiguresOf[Spread], frozen=True):
     runs: int
     steady: bool
     rates: tuple[tuple[float, ...], ...] = ()
+    costs_by_round: Mapping[str, tuple[float | None, ...]] = {}
     ratio_to_stock: float | None = None
     ratio_to_stock_spread: Spread | None = None
     ratio_to_bdis: float | None = None
@@ -114,13 +117,16 @@ def cells(scenario: str, measured: list[Measured]) -> list[Cell]:
     for one in measured:
         grouped.setdefault(one.key, {})[one.round] = one
     rounds = sorted({one.round for one in measured})
-    rates = {
-        key: [runs[n].figures.rates if n in runs else None for n in rounds] for key, runs in grouped.items()
-    }
-    return [_cell(scenario, key, list(runs.values()), rates) for key, runs in grouped.items()]
+    by_round = {key: [runs.get(number) for number in rounds] for key, runs in grouped.items()}
+    rates = {key: [one.figures.rates if one else None for one in runs] for key, runs in by_round.items()}
+    return [_cell(scenario, key, runs, rates) for key, runs in by_round.items()]
 
 
-def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[Rates | None]]) -> Cell:
+def _cell(
+    scenario: str, key: Key, by_round: list[Measured | None], rates: dict[Key, list[Rates | None]]
+) -> Cell:
+    runs = [one for one in by_round if one]
+
     def base(variant: Variant, contexts: int | None) -> list[Rates | None]:
         as_usual = Key(
             machine=key.machine,
@@ -140,6 +146,7 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[R
     to_bdis = ratio(rates[key], base("bdis", None))
     to_direct = ratio(rates[key], base("direct", None))
 
+    costs = {name: [getattr(one.figures, name) if one else None for one in by_round] for name in COSTS}
     over = {name: spread(getattr(run.figures, name) for run in runs) for name in FIGURES}
     return Cell.model_validate(
         dict(key)
@@ -153,6 +160,11 @@ def _cell(scenario: str, key: Key, runs: list[Measured], rates: dict[Key, list[R
             "rates": tuple(
                 tuple(significant(part) for part in one.parts) if one else () for one in rates[key]
             ),
+            "costs_by_round": {
+                name: tuple(None if value is None else significant(value) for value in values)
+                for name, values in costs.items()
+                if len(values) > 1
+            },
             "ratio_to_stock": to_stock[0],
             "ratio_to_stock_spread": to_stock[1],
             "ratio_to_bdis": to_bdis[0],

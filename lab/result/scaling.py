@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from lab.experiment import bench
 from lab.experiment import scenario as scenarios
 from lab.result import bottleneck_table, plots, results
+from lab.result.provenance import META
 from lab.result.report import in_order
 from lab.result.results import Cell
 from lab.tree.source import Source
@@ -18,6 +21,8 @@ from lab.util.errors import unknown_name
 
 PREFIX = "scaling-"
 TABLE = "table.md"
+#: What is kept of the meta.json of a workload's result.
+FACTS = ("command", "date", "host", "change", "kernels", "commit")
 HEADING = """\
 # What limits each workload, by CPUs and contexts
 
@@ -45,33 +50,51 @@ def chosen(names: Sequence[str]) -> list[str]:
     return [name for name in workloads() if not names or name in names]
 
 
-def measure(workload: str, source: Source, where: bench.Where) -> list[Cell]:
-    """Run the scenario of a workload and return its cells.
+def measure(workload: str, source: Source, where: bench.Where) -> Path:
+    """Run the scenario of a workload and return the folder of its result.
 
     Raises:
         LabError: as :func:`lab.experiment.bench.bench`.
     """
-    folder = bench.bench(PREFIX + workload, source=source, where=where)
-    return results.read(folder)[0]
+    return bench.bench(PREFIX + workload, source=source, where=where)
 
 
-def keep(workload: str, cells: Sequence[Cell], folder: Path) -> None:
-    """Write the cells of a workload and its plot into a folder, and the table of all that are there."""
+def keep(workload: str, result: Path, folder: Path) -> None:
+    """Write the cells of a workload and its plot into a folder, and the table of what was measured alike.
+
+    Args:
+        workload: its name.
+        result: folder of its result.
+        folder: where to write, made if missing. What it has of another change is no longer shown.
+    """
+    cells, about = results.read(result)
     folder.mkdir(parents=True, exist_ok=True)
     listed = results.without_raw(in_order(cells))
     (folder / f"{workload}.json").write_text(results.text(listed), encoding="utf-8")
     plots.save(folder / f"{workload}.png", plots.scaling(listed[0].device, listed))
+    measured = {
+        name: other for name, other in _measured(folder).items() if other["change"] == about["change"]
+    }
+    measured[workload] = {name: about[name] for name in FACTS}
+    (folder / META).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
     (folder / TABLE).write_text(table(folder), encoding="utf-8")
 
 
+def _measured(folder: Path) -> dict[str, Any]:
+    """Return what each workload of a folder was measured with; nothing where that is not known."""
+    try:
+        found: dict[str, Any] = json.loads((folder / META).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found
+
+
 def table(folder: Path) -> str:
-    """Return the table of all workloads in a folder."""
+    """Return the table of all workloads in a folder that were measured with the same change."""
     text = HEADING
-    for workload in workloads():
-        path = folder / f"{workload}.json"
-        if path.exists():
-            cells = _CELLS.validate_json(path.read_bytes())
-            title = scenarios.load(PREFIX + workload).title
-            lines = bottleneck_table.markdown(in_order(cells))
-            text += "\n".join([f"\n## {workload}: {title}", "", *lines]) + "\n"
+    for workload in sorted(_measured(folder)):
+        cells = _CELLS.validate_json((folder / f"{workload}.json").read_bytes())
+        title = scenarios.load(PREFIX + workload).title
+        lines = bottleneck_table.markdown(in_order(cells))
+        text += "\n".join([f"\n## {workload}: {title}", "", *lines]) + "\n"
     return text

@@ -6,7 +6,9 @@ from __future__ import annotations
 from statistics import geometric_mean
 
 from lab.experiment.measure import FIGURES, Spread
+from lab.result.report import Rig, rigs
 from lab.result.results import Cell
+from lab.result.verdict import Group
 from lab.util import markdown
 from lab.util.errors import LabError
 
@@ -37,12 +39,15 @@ def table(cells: list[Cell]) -> str:
         if cell.variant == "parallel":
             compared = zip(_figures(cell), _figures(_stock(cell, cells)), BARS.values(), strict=True)
             shown = [_ratio(ours, theirs, *bar) for ours, theirs, bar in compared]
-            rows.append([cell.fs, f"{cell.dirty_limit_mib} MiB", str(cell.contexts), *shown])
+            where = f"{cell.dirty_limit_mib} MiB{_rig_said(Rig.of(cell), cells)}"
+            rows.append([cell.fs, where, str(cell.contexts), *shown])
     return markdown.table(["fs", "dirty limit", "contexts", *HEADINGS], rows, left=1)
 
 
 def means(cells: list[Cell]) -> str:
     """Return the geometric means over the filesystems, a line for each dirty limit and number of contexts.
+
+    Each device, and each number of CPUs, has lines of its own.
 
     Args:
         cells: of one result.
@@ -51,11 +56,12 @@ def means(cells: list[Cell]) -> str:
         LabError: a cell has no stock cell to be compared with.
     """
     rows = []
-    ours = [cell for cell in cells if cell.variant == "parallel"]
-    for limit, contexts in sorted({(cell.dirty_limit_mib or 0, cell.contexts or 0) for cell in ours}):
-        ratios = [mean(cells, name, limit, contexts) for name in BARS]
-        shown = ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
-        rows.append([f"{limit} MiB", str(contexts), *shown])
+    for rig, of_rig in rigs(cells).items():
+        ours = [cell for cell in of_rig if cell.variant == "parallel"]
+        for limit, contexts in sorted({(cell.dirty_limit_mib or 0, cell.contexts or 0) for cell in ours}):
+            ratios = [mean(of_rig, name, limit, contexts) for name in BARS]
+            shown = ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+            rows.append([f"{limit} MiB{_rig_said(rig, cells)}", str(contexts), *shown])
     return markdown.table(["dirty limit", "contexts", *HEADINGS], rows, left=0)
 
 
@@ -63,7 +69,7 @@ def mean(cells: list[Cell], figure: str, limit_mib: int, contexts: int) -> float
     """Return the geometric mean of a figure over the filesystems, as a multiple of stock's.
 
     Args:
-        cells: of one result.
+        cells: of one result, on one device and machine.
         figure: its name.
         limit_mib: dirty limit.
         contexts: their number.
@@ -103,17 +109,17 @@ def _figures(cell: Cell) -> list[Spread | None]:
     return [getattr(cell, name) for name in BARS]
 
 
+def _rig_said(rig: Rig, cells: list[Cell]) -> str:
+    """Name the device and the CPUs where there are several of them among the cells."""
+    return f" on {rig.label}" if len(rigs(cells)) > 1 else ""
+
+
 def _stock(cell: Cell, cells: list[Cell]) -> Cell:
     for other in cells:
-        same = (other.device, other.fs, other.dirty_limit_mib) == (
-            cell.device,
-            cell.fs,
-            cell.dirty_limit_mib,
-        )
-        if other.variant == "stock" and same:
+        if other.variant == "stock" and Group.of(other) == Group.of(cell):
             return other
     raise LabError(
-        f"the result has no stock cell for {cell.fs} on {cell.device} at {cell.dirty_limit_mib} MiB: "
+        f"the result has no stock cell for {cell.fs} on {Rig.of(cell).label} at {cell.dirty_limit_mib} MiB: "
         "measure it again with ./pwb bench"
     )
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lab.experiment.axes import axes_of
-from lab.experiment.measure import FIGURES, Spread
+from lab.experiment.measure import COSTS, Spread
 from lab.result.interval import CONFIDENCE, Interval, paired_interval, ratio_interval
 from lab.result.results import Cell
 
@@ -28,12 +28,12 @@ ASSUMED_NULL = 0.05
 AS_STOCK = 0.03
 #: From so many rounds that judge on, their ratios make the interval.
 PAIRS = 3
-#: Figures that a verdict is held against, and what to call them.
-COSTS = {name: one.name for name, one in FIGURES.items() if one.is_cost}
 #: From so many busy CPUs on nothing is left for more flushers.
 ALL_BUSY = 0.95
 #: A bound that is no further from stock than this leaves nothing to be gained.
 NEAR = 1.05
+#: So many tasks that wait for one lock, on average, are held up by it.
+HELD_UP = 1.0
 
 Kind = Literal["gain", "loss", "same", "open"]
 
@@ -56,17 +56,17 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is best for one group of cells, and whether that is more than chance.
+    """What promises most for one group of cells, and whether that is more than chance.
 
     Attributes:
-        cell: the setting: of those that are as good as the best, the kernel's own choice, or else the one
-            with the fewest contexts and the least to set beside.
+        cell: the setting that is judged: of those that are as good as the best, the kernel's own choice, or
+            else the one with the fewest contexts and the least to set beside.
         stock: what it is compared with; None where the result has none.
         interval: its throughput as a multiple of stock's; None where there are too few rates, or one is 0, or
             one of the two has no steady window.
         null: by how much one context, which runs stock's code, was off from stock, as a ratio.
         is_null_measured: False where the result has no such cell, and :data:`ASSUMED_NULL` stands in.
-        why: where nothing is gained: what says so beside the throughput; empty if nothing does.
+        why: what may leave nothing to be gained, beside the throughput; empty if nothing is known.
     """
 
     cell: Cell
@@ -95,21 +95,27 @@ class Verdict:
         """Say it in words."""
         name = self.cell.label
         if self.cell.ratio_to_stock is None:
-            said = f"best at {name}"
+            said = f"not judged: {name}, without a stock to compare with"
         else:
-            measured = self.interval.text if self.interval else ""
-            said = {
-                "gain": f"best at {name}, {measured}",
-                "loss": f"no gain: at best {measured}, with {name}",
-                "same": f"as stock: {measured}, with {name}",
-                "open": f"not told apart from stock: {measured}, with {name}",
-            }[self.kind]
-            if not self.interval:
-                said = f"best at {name}, {self.cell.ratio_to_stock:.2f}x stock, {self._no_interval}"
+            if self.interval:
+                measured = self.interval.text
+                said = {
+                    "gain": f"best at {name}, {measured}",
+                    "loss": f"no gain: at best {measured}, with {name}",
+                    "same": f"as stock: {measured}, with {name}",
+                    "open": f"not told apart from stock: {measured}, with {name}",
+                }[self.kind]
+            else:
+                said = f"not judged: {self.cell.ratio_to_stock:.2f}x stock with {name}, {self._no_interval}"
             said += f", null ±{self.null:.1%}" + ("" if self.is_null_measured else " assumed")
         if self.cell.ratio_to_bdis is not None:
             said += f", {self.cell.ratio_to_bdis:.2f} of separate BDIs"
-        return said + (f"; {self.why}" if self.why and self.kind in ("same", "loss") else "")
+        return said + (f"; {self.why}" if self.why and self._looks_like_no_gain else "")
+
+    @property
+    def _looks_like_no_gain(self) -> bool:
+        ratio = self.interval.ratio if self.interval else self.cell.ratio_to_stock
+        return self.kind != "gain" and ratio is not None and ratio <= NEAR
 
     @property
     def _no_interval(self) -> str:
@@ -130,19 +136,25 @@ class Verdict:
         return "; ".join(f"echo {value} > /sys/class/bdi/MAJOR:MINOR/{name}" for name, value in files.items())
 
     @property
-    def costs(self) -> list[str]:
-        """Say what else differs from stock; with several rounds, between what it lies."""
+    def costs(self) -> str:
+        """Say by how much else differs from stock, each with its interval; empty without a stock."""
+        if self.stock is None:
+            return ""
         said = []
+        intervals = {field: _cost_interval(self.cell, self.stock, field) for field in COSTS}
         for field, name in COSTS.items():
             ours: Spread | None = getattr(self.cell, field)
-            base: Spread | None = getattr(self.stock, field) if self.stock else None
-            if not ours or not base or min(base.min, base.median) <= 0:
+            base: Spread | None = getattr(self.stock, field)
+            if not ours or not base or base.median <= 0:
                 continue
-            text = f"{name} {ours.median / base.median - 1:+.0%}"
-            if min(self.cell.runs, self.stock.runs if self.stock else 0) > 1:
-                text += f" [{ours.min / base.max - 1:+.0%}, {ours.max / base.min - 1:+.0%}]"
-            said.append(text)
-        return said
+            if interval := intervals[field]:
+                changes = [f"{ratio - 1:+.0%}" for ratio in interval]
+                said.append(f"{name} {changes[0]} [{changes[1]}, {changes[2]}]")
+            else:
+                said.append(f"{name} {ours.median / base.median - 1:+.0%}")
+        if said and not any(intervals.values()):
+            said[-1] += " (no intervals, which take three rounds)"
+        return ", ".join(said)
 
 
 def verdict(cells: Sequence[Cell]) -> Verdict | None:
@@ -164,7 +176,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
         interval=_interval(chosen, stock, one, len(ours)) if stock else None,
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
-        why=_why(stock, cells) if stock else "",
+        why=_why(chosen, stock, cells) if stock else "",
     )
 
 
@@ -219,13 +231,28 @@ def _interval(cell: Cell, stock: Cell, one: Cell | None, candidates: int) -> Int
     return found.widened(nulls, max(1, rounds - 1)) if found and nulls else found
 
 
-def _pairs(cell: Cell, stock: Cell) -> list[tuple[float, float]]:
-    """Return both rates of each round that has both."""
+def _common_rounds(cell: Cell, stock: Cell) -> list[int]:
+    """Return the numbers of the rounds that have both, in order."""
     # Older results leave rounds out, so that their numbers are not those of the rounds.
     if not _is_comparable(cell, stock) or len(cell.rates) != len(stock.rates):
         return []
-    ours, base = _rounds(cell), _rounds(stock)
-    return [(statistics.fmean(ours[n]), statistics.fmean(base[n])) for n in ours if n in base]
+    base = _rounds(stock)
+    return [number for number in _rounds(cell) if number in base]
+
+
+def _pairs(cell: Cell, stock: Cell) -> list[tuple[float, float]]:
+    """Return both rates of each round that has both."""
+    rounds = _common_rounds(cell, stock)
+    return [(statistics.fmean(cell.rates[n]), statistics.fmean(stock.rates[n])) for n in rounds]
+
+
+def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
+    """Return the interval of a figure as a multiple of stock's, of the rounds that did not choose."""
+    ours, base = cell.costs_by_round.get(field), stock.costs_by_round.get(field)
+    if not ours or not base:
+        return None
+    pairs = [(ours[n], base[n]) for n in _common_rounds(cell, stock)[1:]]
+    return paired_interval([(a, b) for a, b in pairs if a is not None and b is not None])
 
 
 def _rate(cell: Cell) -> float:
@@ -245,11 +272,14 @@ def _null(one: Cell | None, stock: Cell | None, by: Callable[[Cell], list[float]
     return abs(ours / base - 1) if ours and base else None
 
 
-def _why(stock: Cell, cells: Sequence[Cell]) -> str:
-    """Say what leaves nothing to be gained, by what stock did and what the bounds come to."""
-    bound = next((cell for cell in cells if cell.variant == "bdis"), None)
-    if stock.cpu_busy and stock.cpu_busy.median >= ALL_BUSY:
-        return f"with stock the CPUs are busy for {stock.cpu_busy.median:.0%} of the time already"
+def _why(cell: Cell, stock: Cell, cells: Sequence[Cell]) -> str:
+    """Say what may leave nothing to be gained, by what both did and what the bounds come to."""
+    bound = next((one for one in cells if one.variant == "bdis"), None)
+    busy, limit = _busy(stock), cell.bottleneck
+    if busy is not None and busy >= ALL_BUSY:
+        return f"with stock the CPUs are busy for {busy:.0%} of the time already"
+    if limit and limit.lock_tasks >= HELD_UP:
+        return f"with {cell.label} {limit.lock_tasks:.1f} tasks wait for a lock at any time, in {limit.lock}"
     if bound and bound.ratio_to_stock and bound.ratio_to_stock <= NEAR:
         return (
             f"a device and a flusher for each CPU come to {bound.ratio_to_stock:.2f}x, so no flusher is short"
@@ -257,4 +287,25 @@ def _why(stock: Cell, cells: Sequence[Cell]) -> str:
     # A cache that merges or reorders writes makes far more of them; direct I/O is no bound for it.
     if stock.ratio_to_direct and 1 / NEAR <= stock.ratio_to_direct <= NEAR:
         return f"stock comes to {stock.ratio_to_direct:.2f} of direct I/O"
-    return ""
+    return _what_cpus_did(cell, stock)
+
+
+def _what_cpus_did(cell: Cell, stock: Cell) -> str:
+    """Say how busy the CPUs were with both, and what that tells; empty where it was not read."""
+    ours, base = _busy(cell), _busy(stock)
+    if ours is None or base is None:
+        return ""
+    said = f"the CPUs are busy for {base:.0%} of the time with stock, {ours:.0%} with {cell.label}"
+    if ours >= ALL_BUSY:
+        return said
+    said += ", so it is not they that are short"
+    if cell.bottleneck:
+        return f"{said}, and {cell.bottleneck.lock_tasks:.1f} tasks wait for the lock that is wanted most"
+    return said + (" (--profile shows what is waited for)" if cell.machine == "smp" else "")
+
+
+def _busy(cell: Cell) -> float | None:
+    """Return the share of the CPUs' time that is not idle; a profile's, which misses no short run, first."""
+    if cell.bottleneck:
+        return 1 - cell.bottleneck.shares.get("idle", 0)
+    return cell.cpu_busy.median if cell.cpu_busy else None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.docs import measurements, pages
+from lab.docs import derived, measurements, pages
 from lab.experiment.measure import FIGURES
 from lab.util.paths import REPO
 
@@ -47,7 +47,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", HANDWRITTEN, ids=named)
 def test_no_line_of_prose_is_too_wide(page: Path) -> None:
-    assert [line for line in prose(page) if len(line) > pages.WIDEST] == []
+    assert [line for line in prose(page) if len(line) > derived.WIDEST] == []
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.experiment import cells, cluster, fiojob, jobfile, schedule
 from lab.experiment import scenario as scenarios
-from lab.experiment.axes import Contexts
 from lab.experiment.cells import Kernels, Runner, tool
 from lab.experiment.cluster import InTurn
 from lab.experiment.scenario import Machine, Scenario
@@ -96,20 +96,7 @@ def scenario_of(name: str, *, full: bool, machine: Machine | None, cpus: int | N
     return found.expanded() if full else found
 
 
-def run_job(
-    job: Path,
-    *,
-    fs: list[str],
-    device: str,
-    contexts: list[Contexts],
-    dirty_limits_mib: list[int],
-    machine: Machine,
-    cpus: int | None,
-    memory_mib: int,
-    budget_min: float,
-    source: Source,
-    where: Where = HERE,
-) -> Path:
+def run_job(job: Path, *, budget_min: float, source: Source, where: Where = HERE, **settings: Any) -> Path:
     """Run a user's own fio job file as it is, the way :func:`bench` runs a scenario; bounds run derived jobs.
 
     After the first round only what is open goes on, and what else may be set is tried: see
@@ -117,16 +104,10 @@ def run_job(
 
     Args:
         job: fio job file; it runs with the filesystem under test as its working directory.
-        fs: filesystems.
-        device: name in the device table.
-        contexts: numbers of contexts to try, or ``auto``.
-        dirty_limits_mib: dirty limits in MiB.
-        machine: ``uml`` or ``smp``.
-        cpus: the guest's CPUs; None: 8, on ``uml`` as many as this machine gives.
-        memory_mib: the guest's memory.
         budget_min: minutes after which no further boot begins, once kernels are there.
         source: as in :func:`bench`.
         where: as in :func:`bench`.
+        settings: as for :func:`lab.experiment.jobfile.from_job`.
 
     Returns:
         The results folder.
@@ -134,16 +115,7 @@ def run_job(
     Raises:
         LabError: bad input, such as a job that fio refuses (with fio's words), or a guest that failed.
     """
-    chosen = jobfile.scenario_of(
-        job,
-        fs=fs,
-        device=device,
-        contexts=contexts,
-        dirty_limits_mib=dirty_limits_mib,
-        machine=machine,
-        cpus=cpus,
-        memory_mib=memory_mib,
-    )
+    chosen = jobfile.scenario_of(job, **settings)
     return _build_and_measure(
         chosen, source, job.resolve().parent, where, budget_s=60 * budget_min, notes=jobfile.notes(chosen)
     )

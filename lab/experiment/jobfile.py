@@ -84,9 +84,17 @@ def from_job(
     head both are :data:`SEEKING` times as long. A job that ends before that is measured as a whole, final
     sync included.
 
-    Without a number of CPUs there are 8, and on ``uml`` as many as this machine gives.
-
     Separate BDIs are no bound where a share of the device is too small for a filesystem.
+
+    Args:
+        job: the fio job file.
+        fs: filesystems.
+        device: name in the device table.
+        contexts: numbers of contexts to try, or ``auto``.
+        dirty_limits_mib: dirty limits in MiB.
+        machine: ``uml`` or ``smp``.
+        cpus: the guest's CPUs; None: 8, on ``uml`` as many as this machine gives.
+        memory_mib: the guest's memory.
 
     Raises:
         LabError: a value that no scenario may have, named, or a job file that cannot be read.

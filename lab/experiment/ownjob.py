@@ -76,6 +76,7 @@ def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
                 f"job {name}: section [{one['name']}] has ioengine={engine}, which does not write files "
                 f"through the page cache: expected one of {', '.join(fiojob.ENGINES)}"
             )
+    for one in sections:
         if one.get("unified_rw_reporting", "none") not in ("none", "0"):
             raise LabError(
                 f"job {name}: section [{one['name']}] has unified_rw_reporting, with which fio tells no "

@@ -13,7 +13,7 @@ from lab.experiment.axes import AXES, Affinity, Layout, axes_of
 from lab.experiment.measure import FIGURES, Spread, significant
 from lab.experiment.published import Bar, Kind, Pick, Published
 from lab.experiment.scenario import Scenario
-from lab.experiment.setting import Setting
+from lab.experiment.setting import AUTO, Setting
 from lab.result.report import Rig
 from lab.result.results import Cell
 from lab.result.verdict import ASSUMED_NULL
@@ -23,6 +23,7 @@ ABOUT: dict[Kind, str] = {
     "throughput": "mib_s",
     "seconds": "seconds",
     "latency": "latency_mean_us",
+    "p99": "latency_p99_us",
     "extents": "extents",
 }
 
@@ -168,7 +169,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
 
 
 def _published_gain(row: Published) -> Gain:
-    new = min(row.values) if row.kind in ("seconds", "latency") else max(row.values)
+    new = min(row.values) if row.kind in ("seconds", "latency", "p99") else max(row.values)
     setting = None
     if row.contexts:
         contexts = row.contexts[row.values.index(new)]
@@ -274,7 +275,7 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
 def _has_contexts(cell: Cell, pick: Pick) -> bool:
     if pick.contexts in ("best", "worst"):
         return cell.contexts is not None
-    return cell.contexts == pick.contexts
+    return cell.contexts == (None if pick.contexts == AUTO else pick.contexts)
 
 
 def _name(cell: Cell | None) -> str:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from lab.experiment import scenario
+from lab.experiment.measure import FIGURES
 from lab.experiment.published import Kind
 from lab.result import comparison, results
 from lab.result.comparison import Comparison
@@ -162,6 +163,22 @@ def test_bars_compare_two_cells() -> None:
     assert found.settings == "4 contexts / 2 contexts"
     assert _cleared({"contexts": 4}, {"contexts": 1}, runs, at_least=2).met
     assert _cleared({"contexts": "worst"}, {"variant": "stock"}, runs, at_most=0.9).met
+
+
+def test_a_bar_is_for_the_number_that_the_kernel_finds() -> None:
+    runs = [
+        *_rates(100, (1, 100), (8, 300)),
+        *samples.measured("parallel", None, 128, [291]),
+    ]
+    bar = {"claim": "b", "kind": "throughput", "cell": {"contexts": "auto"}, "of": {"contexts": "best"}}
+    chosen = _scenario(contexts=["auto", 1, 8], bars=[bar | {"at_least": 0.97}])
+    [found] = comparison.clear(chosen, results.cells("s", runs))
+    assert (found.measured, found.settings) == (0.97, "auto contexts / 8 contexts")
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_each_kind_of_claim_is_about_a_figure(kind: Kind) -> None:
+    assert comparison.ABOUT[kind] in FIGURES
 
 
 def test_bars_tell_numbers_of_workers_apart() -> None:

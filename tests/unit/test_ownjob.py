@@ -36,6 +36,9 @@ def test_an_engine_that_writes_no_files_is_refused(engine: str) -> None:
 def test_reports_without_latencies_of_writes_are_refused() -> None:
     with pytest.raises(LabError, match="unified_rw_reporting"):
         check(f"{WRITER}unified_rw_reporting=1\n")
+    # fio then tells none of any section.
+    with pytest.raises(LabError, match="unified_rw_reporting"):
+        check(f"{WRITER}[reader]\nrw=read\nunified_rw_reporting=mixed\n")
 
 
 def test_what_waits_for_nothing_is_taken() -> None:

@@ -174,12 +174,19 @@ def compare(
 
 @cli.command()
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@click.option(
+    "--most-cpus",
+    type=click.IntRange(8, 64),
+    metavar="CPUS",
+    help="Leave out larger numbers of CPUs, which take most of the time; a later run without this adds them",
+)
 @output_folder("results/scaling", "Folder for table.md, and a JSON file and a plot for each workload")
 @where_options
 @source_options
 def scaling(
     *,
     workloads: tuple[str, ...],
+    most_cpus: int | None,
     output: Path,
     scheduler: str | None,
     fresh: bool,
@@ -195,6 +202,7 @@ def scaling(
     from lab.result import scaling as scalings
 
     source = source_of(tree, series)
+    where = Where(scheduler, fresh, profiled=True)
     for name in scalings.chosen(workloads):
-        scalings.keep(name, scalings.measure(name, source, Where(scheduler, fresh, profiled=True)), output)
+        scalings.keep(name, scalings.measure(name, source, where, most_cpus=most_cpus), output)
     click.echo(f"{output / scalings.TABLE}")

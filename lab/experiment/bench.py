@@ -64,6 +64,7 @@ def bench(
     source: Source,
     machine: Machine | None = None,
     cpus: int | None = None,
+    most_cpus: int | None = None,
     where: Where = HERE,
 ) -> Path:
     """Run a scenario.
@@ -74,6 +75,7 @@ def bench(
         source: the kernel source to compare stock and parallel of.
         machine: another machine than the scenario's.
         cpus: another number of CPUs than the scenario's.
+        most_cpus: leave out the scenario's further numbers of CPUs above this one.
         where: where guests in virtual time run.
 
     Returns:
@@ -83,6 +85,8 @@ def bench(
         LabError: bad input, found before anything is built, or a guest that failed.
     """
     chosen = scenario_of(scenario, full=full, machine=machine, cpus=cpus)
+    if most_cpus is not None:
+        chosen = chosen.up_to(most_cpus)
     return _build_and_measure(chosen, source, scenarios.SCENARIOS, where)
 
 

@@ -285,6 +285,14 @@ class Scenario(Strict):
             if has_choice and value not in (self.values_of(axis) or [None]):
                 raise ValueError(f"{what}: {name} {value} is none of the scenario's, {self.values_of(axis)}")
 
+    def up_to(self, most_cpus: int) -> Scenario:
+        """Return the same scenario without its further numbers of CPUs above this one.
+
+        Raises:
+            LabError: there is no such scenario.
+        """
+        return self._changed(scaling=[cpus for cpus in self.scaling if cpus <= most_cpus])
+
     def expanded(self) -> Scenario:
         """Return the scenario that ``--full`` runs.
 

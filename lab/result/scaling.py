@@ -50,13 +50,13 @@ def chosen(names: Sequence[str]) -> list[str]:
     return [name for name in workloads() if not names or name in names]
 
 
-def measure(workload: str, source: Source, where: bench.Where) -> Path:
-    """Run the scenario of a workload and return the folder of its result.
+def measure(workload: str, source: Source, where: bench.Where, *, most_cpus: int | None = None) -> Path:
+    """Run the scenario of a workload, up to so many CPUs, and return the folder of its result.
 
     Raises:
         LabError: as :func:`lab.experiment.bench.bench`.
     """
-    return bench.bench(PREFIX + workload, source=source, where=where)
+    return bench.bench(PREFIX + workload, source=source, most_cpus=most_cpus, where=where)
 
 
 def keep(workload: str, result: Path, folder: Path) -> None:

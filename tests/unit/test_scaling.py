@@ -67,6 +67,14 @@ def test_each_is_measured_up_to_64_cpus(workload: str) -> None:
     ]
 
 
+def test_the_largest_numbers_of_cpus_can_be_left_for_later() -> None:
+    whole = scenarios.load("scaling-append")
+    boots = schedule.boots(whole.up_to(16))
+    assert {boot.cpus for boot in boots} == {2, 4, 8, 16}
+    assert boots == [boot for boot in schedule.boots(whole) if boot.cpus <= 16]
+    assert whole.up_to(8).scaling == [2, 4]
+
+
 def result(folder: Path, change: str, found: list[Cell]) -> Path:
     """Make the result of a workload, of a kernel with this change."""
     made = folder / f"result-{change}-{len(found)}"

@@ -27,6 +27,7 @@ from lab.result.interval import mean_bounds
 from lab.result.report import in_order, rigs
 from lab.result.results import Cell, read_fio, read_raw
 from lab.result.verdict import PAIRS
+from lab.util import picture
 
 STOCK_COLOUR = "#8a8f98"
 # Light to dark with the number of contexts: told apart without colour vision too.
@@ -34,9 +35,6 @@ CONTEXT_COLOURS = matplotlib.colormaps["Blues"]
 LIGHTEST, DARKEST = 0.4, 1.0
 AUTO_COLOUR = "#756bb1"
 BOUND_STYLES = {"bdis": ("#d94801", "-"), "direct": ("#31a354", "--")}
-DPI = 120
-
-
 #: Pieces that the time of a run is cut into, to show what its flushers did.
 PIECES = 40
 #: Inches of a legend's column.
@@ -75,36 +73,29 @@ def draw(folder: Path, cells: list[Cell]) -> list[Path]:
     made: list[Path] = []
     for rig, shown in rigs(cells).items():
         made += [
-            save(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
-            save(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
+            picture.save(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
+            picture.save(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
         ]
         if differ_in_extents(shown):
-            made.append(save(folder / f"extents-{rig.name}.png", extents(rig.label, shown)))
+            made.append(picture.save(folder / f"extents-{rig.name}.png", extents(rig.label, shown)))
         ran = [(cell, one) for cell in shown if has_writeback(cell) and (one := Ran.of(cell, folder))]
         if ran:
-            made.append(save(folder / f"dirty-{rig.name}.png", dirty(rig.label, ran)))
-            made.append(save(folder / f"flushers-{rig.name}.png", flushers(rig.label, ran)))
+            made.append(picture.save(folder / f"dirty-{rig.name}.png", dirty(rig.label, ran)))
+            made.append(picture.save(folder / f"flushers-{rig.name}.png", flushers(rig.label, ran)))
         written = [(cell, one) for cell, one in ran if one.fio_json.exists()]
         if written:
             path = folder / f"latencies-{rig.name}.png"
-            made.append(save(path, latencies(rig.label, written)))
+            made.append(picture.save(path, latencies(rig.label, written)))
     for device in dict.fromkeys(cell.device for cell in cells):
         shown = [cell for cell in in_order(cells) if cell.device == device]
         if len({cell.cpus for cell in shown}) > 1:
-            made.append(save(folder / f"scaling-{device}.png", scaling(device, shown)))
+            made.append(picture.save(folder / f"scaling-{device}.png", scaling(device, shown)))
     return made
 
 
 def has_writeback(cell: Cell) -> bool:
     """Say whether a cell is of stock or of ours, and not a bound."""
     return cell.variant in ("stock", "parallel")
-
-
-def save(path: Path, figure: Figure) -> Path:
-    """Write a figure and return its path."""
-    figure.savefig(path, dpi=DPI)
-    plt.close(figure)
-    return path
 
 
 def scaling(device: str, cells: list[Cell]) -> Figure:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 from pydantic import BaseModel
 from rich import box
 from rich.console import Console
@@ -23,6 +22,7 @@ from lab.result.comparison import Cleared, Comparison, Curve, Gain, clear, compa
 from lab.result.report import terminal
 from lab.tree.source import Source
 from lab.util import markdown as tables
+from lab.util import picture
 from lab.util.errors import LabError
 
 OUTPUT = results.RESULTS / "published"
@@ -253,8 +253,7 @@ def _draw(comparisons: list[Comparison], output: Path) -> list[str]:
             f"{one.id}: {one.fs}, {one.claim}", {label: points for label, points in lines.items() if points}
         )
         name = f"shape-{one.scenario}-{one.fs}-{one.device}.png"
-        figure.savefig(output / name, dpi=plots.DPI)
-        plt.close(figure)
+        picture.save(output / name, figure)
         names.append(name)
     return names
 

@@ -17,6 +17,7 @@ from lab.result.provenance import META
 from lab.result.report import in_order
 from lab.result.results import Cell
 from lab.tree.source import Source
+from lab.util import picture
 from lab.util.errors import unknown_name
 
 PREFIX = "scaling-"
@@ -71,7 +72,7 @@ def keep(workload: str, result: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     listed = results.without_raw(in_order(cells))
     (folder / f"{workload}.json").write_text(results.text(listed), encoding="utf-8")
-    plots.save(folder / f"{workload}.png", plots.scaling(listed[0].device, listed))
+    picture.save(folder / f"{workload}.png", plots.scaling(listed[0].device, listed))
     measured = {
         name: other for name, other in _measured(folder).items() if other["change"] == about["change"]
     }

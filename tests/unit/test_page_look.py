@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.result import page, plots, results
+from lab.util import picture
 from tests import browser, samples
 
 # Of text on its background, as the guidelines for accessible pages ask.
@@ -40,8 +41,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
     }
     results.write(folder, cells, meta)
-    plots.save(folder / "throughput-nolat.png", plots.throughput("nolat", cells))
-    plots.save(folder / "latency-nolat.png", plots.latency("nolat", cells))
+    picture.save(folder / "throughput-nolat.png", plots.throughput("nolat", cells))
+    picture.save(folder / "latency-nolat.png", plots.latency("nolat", cells))
     for variant in ("stock", "parallel"):
         run = folder / "raw" / variant / "limit-128"
         run.mkdir(parents=True)

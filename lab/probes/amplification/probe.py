@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from lab.experiment.figure import Figure
 from lab.probes.probe import Boot, Probe, Row
-from lab.util import markdown
+from lab.util import markdown, picture
 from lab.util.errors import LabError
 from lab.util.paths import REPO, cache_dir
 
@@ -34,7 +34,6 @@ AGS = 7
 MEM_MIB = 3072
 TIMEOUT_S = 900
 LIBRARY = REPO / "tools" / "rocksdb-streams"
-DPI = 120
 
 
 @dataclass(frozen=True)
@@ -214,5 +213,4 @@ def draw(runs: Mapping[str, Sequence[Recorded]], path: Path) -> None:
     axes.set_xlabel("written by the host, MiB")
     axes.set_ylabel("written to the media, MiB")
     axes.legend()
-    figure.savefig(path, dpi=DPI)
-    plt.close(figure)
+    picture.save(path, figure)

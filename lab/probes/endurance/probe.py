@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from lab.experiment.figure import Figure
 from lab.probes.probe import Boot, Probe, Row
+from lab.util import picture
 
 GUEST_MEM_MIB = 2048
 DEVICE_MIB = 512
@@ -26,7 +27,6 @@ DEVICE_MIB = 512
 BESIDE_S = 600
 #: The first and the last so many rounds of ten are compared.
 TENTH = 10
-DPI = 120
 
 
 class Round(BaseModel):
@@ -154,5 +154,4 @@ def draw(recorded: Mapping[str, Recorded], path: Path) -> None:
     grid[0].legend()
     grid[-1].set_xlabel("minutes")
     figure.suptitle("A load that goes on: after each round, with nothing cached")
-    figure.savefig(path, dpi=DPI)
-    plt.close(figure)
+    picture.save(path, figure)

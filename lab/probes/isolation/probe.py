@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from lab.experiment.figure import Figure
 from lab.probes.probe import Boot, Probe, Row
+from lab.util import picture
 
 DEVICE = "nolat"
 DEVICE_MIB = 1024
@@ -29,7 +30,6 @@ LINES = AGS
 CELLS_PER_LINE = 1024
 FREE = 0
 FREE_COLOUR = "#f2f2f2"
-DPI = 120
 TITLES = {"none": "without streams", "streams": "a stream for each file"}
 
 
@@ -132,5 +132,4 @@ def draw(recorded: Mapping[str, Recorded], path: Path) -> None:
         axes.set_yticks(range(LINES))
         axes.set_xticks([])
     rows[-1, 0].set_xlabel("place in the AG; a colour for each file, grey is free")
-    figure.savefig(path, dpi=DPI)
-    plt.close(figure)
+    picture.save(path, figure)

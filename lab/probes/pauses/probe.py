@@ -19,11 +19,11 @@ from pydantic import BaseModel
 
 from lab.experiment.figure import Figure
 from lab.probes.probe import Boot, Probe, Row
+from lab.util import picture
 
 GUEST_MEM_MIB = 8192
 DEVICE_MIB = 3072
 TIMEOUT_S = 180
-DPI = 120
 
 
 class Recorded(BaseModel):
@@ -142,5 +142,4 @@ def draw(recorded: Mapping[str, Recorded], title: str, path: Path) -> None:
     grid[0][0].set_ylabel("dirty + writeback, MiB")
     grid[1][0].set_ylabel("pause, ms")
     figure.suptitle(title)
-    figure.savefig(path, dpi=DPI)
-    plt.close(figure)
+    picture.save(path, figure)

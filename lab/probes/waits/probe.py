@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from lab.experiment.axes import Affinity
 from lab.experiment.figure import Figure
 from lab.probes.probe import Boot, Probe, Row
-from lab.util import markdown
+from lab.util import markdown, picture
 from lab.util.errors import LabError, unknown_name
 
 Place = Literal["apart", "together", "full"]
@@ -30,7 +30,6 @@ DEVICE_MIB = 3072
 TIMEOUT_S = 240
 # As in the scenario t2.
 MKFS = {"xfs": ["-d", "agcount=4"]}
-DPI = 120
 
 # What a flusher waits for, by a function in its stack; the first label that has one counts. Functions of
 # Linux 7.3.
@@ -227,5 +226,4 @@ def draw(runs: pd.DataFrame, title: str, path: Path) -> None:
     axes.set_ylabel("flushers, average")
     axes.set_title(title)
     axes.legend(loc="upper left", fontsize="small")
-    figure.savefig(path, dpi=DPI)
-    plt.close(figure)
+    picture.save(path, figure)

@@ -115,11 +115,11 @@ def run(
 ) -> None:
     """Compare stock and parallel on a fio job file of your own."""
     from lab.experiment.bench import Where, run_job
-    from lab.experiment.plan import plan
+    from lab.experiment.plan import plan, source_at_hand
 
     where = Where(scheduler, fresh, profiled)
     # Refuses a bad job before a kernel's source is fetched.
-    click.echo(plan(job, where=where, **rest), err=not dry_run)
+    click.echo(plan(job, source=source_at_hand(tree, series), where=where, **rest), err=not dry_run)
     if not dry_run:
         run_job(job, source=source_of(tree, series), where=where, **rest)
 

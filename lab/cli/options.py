@@ -180,15 +180,19 @@ def machine_options(
     return add
 
 
-def where_options(command: _F) -> _F:
-    """Add the options that say where guests in virtual time run."""
-    scheduler = click.option(
+def scheduler_option(command: _F) -> _F:
+    """Add the option that names a cluster to run guests on."""
+    return click.option(
         "--scheduler",
         metavar="tcp://HOST:PORT",
         help="Cluster of dask.distributed to run the guests on  [default: one on this machine]",
-    )
+    )(command)
+
+
+def where_options(command: _F) -> _F:
+    """Add the options that say where guests in virtual time run."""
     fresh = click.option("--fresh", is_flag=True, help="Measure again what was measured before")
-    return scheduler(fresh(command))
+    return scheduler_option(fresh(command))
 
 
 def profile_option(command: _F) -> _F:

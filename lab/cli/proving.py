@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +16,28 @@ from lab.cli.options import (
     listed_names,
     output_folder,
     packages_folder,
+    scheduler_option,
     source_of,
     source_options,
 )
 from lab.util.errors import unknown_name
+from lab.util.paths import REPO, cache_dir
+
+if TYPE_CHECKING:
+    from lab.experiment.cluster import SideBySide
+
+
+def _workers(scheduler: str | None) -> AbstractContextManager[SideBySide | None]:
+    """Hold a connection to the cluster that ``--scheduler`` names; None where it names none.
+
+    To be held before a kernel is built: that takes minutes, and a cluster that is not there is said at once.
+    """
+    from lab.experiment import cluster
+    from lab.machine import guest
+
+    if scheduler is None:
+        return nullcontext()
+    return cluster.existing(scheduler, [REPO / "tests" / "guest", cache_dir()], guest.run)
 
 
 @cli.command()
@@ -51,6 +71,7 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
 @click.option("--cuts", default=100, show_default=True, type=click.IntRange(1), help="For each filesystem")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first guest")
 @output_folder("results/cuts", "Folder for the result, beside what is there already")
+@scheduler_option
 @source_options
 def cuts(
     *,
@@ -61,6 +82,7 @@ def cuts(
     cuts: int,
     seed: int,
     output: Path,
+    scheduler: str | None,
     tree: Path | None,
     series: str | None,
 ) -> int:
@@ -74,7 +96,6 @@ def cuts(
 
     for name in fs:
         known_filesystem(name)
-    built = build_kernel(kernel, source_of(tree, series), machine)
     lost = False
 
     def show(outcome: proof.Outcome) -> None:
@@ -83,7 +104,9 @@ def cuts(
         proof.keep([outcome], built, output)
         click.echo(outcome.line)
 
-    proof.run(proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed), show)
+    with _workers(scheduler) as crew:
+        built = build_kernel(kernel, source_of(tree, series), machine)
+        proof.run(proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed), show, crew)
     click.echo(output / provenance.TABLE)
     return 1 if lost else 0
 
@@ -94,6 +117,7 @@ def cuts(
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The first seed")
 @click.option("--cpus", default=8, show_default=True, help="CPUs of each guest, which are emulated")
 @output_folder("results/schedules", "Folder for the result, beside what is there already")
+@scheduler_option
 @source_options
 def schedules(
     *,
@@ -102,6 +126,7 @@ def schedules(
     seed: int,
     cpus: int,
     output: Path,
+    scheduler: str | None,
     tree: Path | None,
     series: str | None,
 ) -> int:
@@ -116,8 +141,6 @@ def schedules(
     for name in loads:
         if name not in proof.LOADS:
             raise unknown_name("load", name, list(proof.LOADS))
-    source = source_of(tree, series)
-    built = build_kernel("debug", source, "smp")
     found = False
 
     def show(outcome: proof.Outcome) -> None:
@@ -127,8 +150,11 @@ def schedules(
         click.echo(outcome.line)
 
     chosen = range(seed, seed + seeds)
-    with proof.jobs(built, source, loads or list(proof.LOADS), cpus=cpus, seeds=chosen) as wanted:
-        proof.run(wanted, show)
+    with _workers(scheduler) as crew:
+        source = source_of(tree, series)
+        built = build_kernel("debug", source, "smp")
+        with proof.jobs(built, source, loads or list(proof.LOADS), cpus=cpus, seeds=chosen) as wanted:
+            proof.run(wanted, show, crew)
     click.echo(output / provenance.TABLE)
     return 1 if found else 0
 

@@ -13,7 +13,7 @@ from typing import Any
 from lab.experiment import cells, cluster, fiojob, jobfile, schedule
 from lab.experiment import scenario as scenarios
 from lab.experiment.cells import Kernels, Runner, tool
-from lab.experiment.cluster import InTurn
+from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.session import measure
 from lab.experiment.store import Store, surroundings
@@ -32,6 +32,9 @@ CPUS_SLEEP = (
 )
 # The kernel's limit of nwritebacks (BDI_WB_CTX_PER_CPU).
 CONTEXTS_PER_CPU = 4
+#: The kernels that are compared, and how long they take to build.
+FLAVOURS = ("stock", "parallel")
+BUILD_TIME = "a quarter of an hour for each on two cores"
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,11 @@ class Where:
     def runner(self) -> Runner:
         """Return what boots a guest."""
         return functools.partial(profile.profiled, guest.run) if self.profiled else guest.run
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """Return what tells boots from equal ones that were measured elsewise."""
+        return {"profile": "of each run"} if self.profiled else {}
 
 
 HERE = Where()
@@ -137,18 +145,20 @@ def _build_and_measure(
     check(chosen, job_folder, where)
     with exclusive(cache_dir() / "bench.lock", f"measuring {chosen.name}"), ExitStack() as stack:
         machine = chosen.guest.machine
-        crew = None
+        crew: Crew | None = None
         if chosen.virtual and where.scheduler is not None:
             needed = [cells.LOAD, cache_dir()]
             crew = stack.enter_context(cluster.existing(where.scheduler, needed, where.runner))
-        kernels = Kernels(*(build.build(name, source, machine) for name in ("stock", "parallel")))
+        if missing := [name for name in FLAVOURS if not build.find(name, source, machine)[1]]:
+            report.terminal().print(f"built first, {BUILD_TIME}: {' and '.join(missing)}", highlight=False)
+        kernels = Kernels(*(build.build(name, source, machine) for name in FLAVOURS))
         measured = functools.partial(measure, chosen, kernels, job_folder=job_folder, budget_s=budget_s)
         if chosen.virtual:
             if crew is None:
                 count = cluster.places(chosen.guest.mem_mib, len(schedule.boots(chosen)))
                 crew = stack.enter_context(cluster.local(count, where.runner))
-            around = surroundings() | ({"profile": "of each run"} if where.profiled else {})
-            return measured(crew=crew, store=Store(around), fresh=where.fresh, notes=notes)
+            store = Store(surroundings() | where.marks)
+            return measured(crew=crew, store=store, fresh=where.fresh, notes=notes)
         mib = chosen.guest.mem_mib
         report.terminal().print(f"filling {mib} MiB of memory for the guests", highlight=False)
         memory = stack.enter_context(guest_memory.filled(mib))

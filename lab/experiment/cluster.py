@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 import dask
 import distributed
+from distributed.comm.core import connect
 from tornado.ioloop import IOLoop
 
 from lab.experiment import cells
@@ -31,6 +32,8 @@ from lab.util.errors import LabError
 ANSWER_S = 5
 # A task whose worker dies is tried again so often; a guest that kills its workers is not tried for ever.
 RETRIES = 3
+# What dask raises without its scheduler: no connection, what was to run is cancelled, nothing can be sent.
+_LOST = (OSError, CancelledError, distributed.client.ClosedClientError)
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -79,62 +82,89 @@ class SideBySide:
         client: a connection to it.
         size: how many workers it has.
         runner: boots a guest.
-        is_shared: whether its workers live on when we end.
+        scheduler: address of its scheduler, where its workers live on when we end; None: they are ours.
     """
 
     client: distributed.Client
     size: int
     runner: Runner
-    is_shared: bool = False
+    scheduler: str | None = None
 
     def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Generator[Task]:
         """Run tasks; a worker that dies costs what it was running, which is run again."""
-        try:
-            yield from self.each(functools.partial(cells.run, runner=self.runner), tasks, go_on)
-        except distributed.scheduler.KilledWorker as error:
-            raise LabError(
-                f"{RETRIES} workers died on one boot; expected room for {tasks[0].mem_mib} MiB each: "
-                "see what the kernel's log says of them (dmesg)"
-            ) from error
+        most_mib = max((task.mem_mib for task in tasks), default=0)
+        yield from self.each(functools.partial(cells.run, runner=self.runner), tasks, go_on, mem_mib=most_mib)
 
     def each(
-        self, work: Callable[[Job], Result], jobs: Sequence[Job], go_on: Callable[[], bool] = _always
+        self,
+        work: Callable[[Job], Result],
+        jobs: Sequence[Job],
+        go_on: Callable[[], bool] = _always,
+        *,
+        mem_mib: int,
     ) -> Generator[Result]:
         """Have each job done by some worker; return what comes of it, in no certain order.
 
         Args:
-            work: does a job; it and the jobs go to other processes.
+            work: boots the guest of a job; it and the jobs go to other processes.
             jobs: in the order in which they begin.
             go_on: as for run.
+            mem_mib: the memory of a guest.
 
         Raises:
-            distributed.scheduler.KilledWorker: several workers died on one job.
+            LabError: several workers died on one job, or the scheduler was lost.
         """
         waiting = iter(jobs)
         # All at once where nothing may stop them, so that workers which come later have their share.
         begun = list(itertools.islice(waiting, None if go_on is _always else self.size))
         # Not pure: a job that is submitted again after its result is gone is a new one.
-        futures = self.client.map(work, begun, pure=False)
+        futures = self._submit(work, begun)
         done = distributed.as_completed(futures)
         try:
             for future in done:
-                ended: Result = future.result()
+                ended: Result = self._result(future, mem_mib)
                 # What is still wanted is run again when the worker that has it dies.
                 future.release()
                 yield ended
-                more = self.client.map(work, list(itertools.islice(waiting, 1 if go_on() else 0)), pure=False)
+                more = self._submit(work, list(itertools.islice(waiting, 1 if go_on() else 0)))
                 futures += more
                 done.update(more)
         finally:
-            self.client.cancel(futures, force=True)
-            if self.is_shared:
-                self._end({future.key for future in futures})
+            # Without its scheduler there is nobody to ask.
+            with contextlib.suppress(*_LOST):
+                self.client.cancel(futures, force=True)
+                if self.scheduler is not None and self.client.status == "running":
+                    self._end({future.key for future in futures})
+
+    def _submit(self, work: Callable[[Job], Result], jobs: list[Job]) -> list[distributed.Future[Any]]:
+        # While it is on its way out, a client takes jobs of which nothing is ever heard.
+        if self.client.status != "running":
+            raise self._lost()
+        futures: list[distributed.Future[Any]] = self.client.map(work, jobs, pure=False)
+        return futures
+
+    def _result(self, future: distributed.Future[Any], mem_mib: int) -> Any:
+        try:
+            return future.result()
+        except distributed.scheduler.KilledWorker as error:
+            raise LabError(
+                f"{RETRIES} workers died on one boot; expected room for {mem_mib} MiB each: "
+                "see what the kernel's log says of them (dmesg)"
+            ) from error
+        except _LOST as error:
+            # The job's own error may be one of these, too.
+            if future.status == "error":
+                raise
+            raise self._lost() from error
+
+    def _lost(self) -> LabError:
+        return LabError(
+            f"scheduler {self.scheduler or 'of this machine'} was lost or restarted while guests ran: "
+            "expected it to be there until they end; start it and its workers again, and then this command"
+        )
 
     def _end(self, keys: set[object]) -> None:
         """End what workers still execute of ours: to cancel stops nothing that has begun."""
-        # Without its scheduler there is nobody to ask.
-        if self.client.status != "running":
-            return
         runs = self.client.run(_executes, keys)
         if busy := [worker for worker, is_ours in runs.items() if is_ours]:
             self.client.restart_workers(busy, raise_for_error=False)
@@ -196,7 +226,7 @@ def local(count: int, runner: Runner, *, own_cores: bool = True) -> Iterator[Sid
 
 
 @contextmanager
-def existing(address: str, needed: Sequence[Path], runner: Runner) -> Iterator[Crew]:
+def existing(address: str, needed: Sequence[Path], runner: Runner) -> Iterator[SideBySide]:
     """Hold a connection to a cluster that is there already, whose workers share this machine's files.
 
     Args:
@@ -208,15 +238,11 @@ def existing(address: str, needed: Sequence[Path], runner: Runner) -> Iterator[C
         LabError: it does not answer, has no workers, or they do not see the files.
     """
     _quiet()
-    try:
-        client = distributed.Client(address, timeout=ANSWER_S)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise LabError(
-            f"scheduler {address} does not answer within {ANSWER_S} s: expected the address of a running "
-            "dask scheduler, such as tcp://host:8786; without --scheduler guests run on this machine"
-        ) from error
-    with client:
-        seen = client.run(_sees, [str(path) for path in needed])
+    with _connected(address) as client:
+        try:
+            seen = client.run(_sees, [str(path) for path in needed])
+        except _LOST as error:
+            raise _no_answer(address) from error
         if not seen:
             raise LabError(
                 f"scheduler {address} has no workers: start some, each with: ./pwb python -m "
@@ -228,7 +254,28 @@ def existing(address: str, needed: Sequence[Path], runner: Runner) -> Iterator[C
                     f"worker {worker} of {address} does not see {missing}: expected this machine's files, "
                     "the cache and the clone at the same places"
                 )
-        yield SideBySide(client, len(seen), runner, is_shared=True)
+        yield SideBySide(client, len(seen), runner, address)
+
+
+def _connected(address: str) -> distributed.Client:
+    try:
+        asyncio.run(asyncio.wait_for(_greet(address), ANSWER_S))
+        return distributed.Client(address, timeout=ANSWER_S)
+    # What is there need not be of dask, and then anything may come of what it says, a MemoryError also.
+    except Exception as error:
+        raise _no_answer(address) from error
+
+
+async def _greet(address: str) -> None:
+    """See whether somebody answers; a client waits for ever for one who takes its call and says nothing."""
+    (await connect(address, timeout=ANSWER_S)).abort()
+
+
+def _no_answer(address: str) -> LabError:
+    return LabError(
+        f"scheduler {address} does not answer within {ANSWER_S} s: expected the address of a running "
+        "dask scheduler, such as tcp://host:8786; without --scheduler guests run on this machine"
+    )
 
 
 def _executes(keys: set[object], dask_worker: distributed.Worker) -> bool:
@@ -276,4 +323,6 @@ def _quiet() -> None:
             "distributed.admin.system-monitor.interval": "10s",
         }
     )
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # Dask gives its client a level of its own.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

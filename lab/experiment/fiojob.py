@@ -229,15 +229,35 @@ def _mib_of_file(options: Mapping[str, str], of_each: int, job: float) -> float:
 
 
 def _count(options: Mapping[str, str], name: str) -> int:
-    return max(1, round((_mib(options.get(name, "1")) or 0) * (1 << 20)))
+    """Return the number that an option has, 1 where it is missing.
+
+    Raises:
+        LabError: it is none that can be read.
+    """
+    number = _number(options.get(name, "1"))
+    if number is None:
+        raise LabError(
+            f"section [{options['name']}] has {name}={options[name]}: expected a whole number, such as 16, "
+            "0x10 or 1k"
+        )
+    return max(1, number)
 
 
 def _mib(text: str) -> float | None:
-    """Read a size as fio writes it; None for what is no number of bytes, as a share of the device."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)i?b?", text.lower())
+    """Return a size in MiB; None for what is no number of bytes, as a share of the device."""
+    size = _number(text)
+    return None if size is None else size / (1 << 20)
+
+
+def _number(text: str) -> int | None:
+    """Read a number as fio does: hexadecimal, or decimal with a unit, of which it takes Ki for 1000."""
+    found = re.fullmatch(r"0x([0-9a-f]+)|(\d+)(?:([kmgtp])(i?))?b?", text.lower())
     if not found:
         return None
-    return float(found[1]) * 1024.0 ** ("kmgtp".find(found[2]) + 1 if found[2] else 0) / (1 << 20)
+    if found[1]:
+        return int(found[1], 16)
+    base = 1000 if found[4] else 1024
+    return int(int(found[2]) * base ** ("kmgtp".find(found[3]) + 1 if found[3] else 0))
 
 
 def _is_direct(options: Mapping[str, str]) -> bool:

@@ -50,10 +50,11 @@ def notes(chosen: Scenario) -> list[str]:
     """Say what of a user's job is not run as it is, and what bound it does not have."""
     said = []
     if chosen.stopped_after_s is not None:
+        climbs = any(limit.ramp_s < schedule.CLIMB_S for limit in chosen.limits)
+        later = f"with {AUTO} contexts {schedule.CLIMB_S:g} s later, " if climbs else ""
         said.append(
             f"the job is stopped {chosen.stopped_after_s:.1f} s of the guest after its first write to the "
-            f"device, with {AUTO} contexts {schedule.CLIMB_S:g} s later, whatever its runtime; --machine uml "
-            "runs it to its end"
+            f"device, {later}whatever its runtime; --machine uml runs it to its end"
         )
     if why := _unspread(chosen):
         said.append(f"no bound from separate BDIs: {why}")

@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.experiment import cluster, jobfile, schedule
-from lab.experiment.bench import HERE, Where, check
+from lab.experiment import cells, cluster, fiojob, jobfile, schedule
+from lab.experiment.bench import BUILD_TIME, FLAVOURS, HERE, Where, check
+from lab.experiment.cells import Kernels
 from lab.experiment.scenario import Scenario
 from lab.experiment.schedule import Boot
 from lab.experiment.search import first_answer_first
+from lab.experiment.store import Store, known_surroundings
 from lab.machine import host
 from lab.machine.hardware import QEMU_MIB, Hardware
+from lab.tree import build
+from lab.tree import source as sources
+from lab.tree.build import Kernel
+from lab.tree.source import Source
 from lab.util.progress import duration
 
 
@@ -26,12 +32,27 @@ class _Unfetched(Hardware):
         host.check(host.Need(packages=False, memory_bytes=(self.mem_mib + QEMU_MIB) << 20))
 
 
-def plan(job: Path, *, budget_min: float, where: Where = HERE, **settings: Any) -> str:
+def source_at_hand(tree: Path | None, series: str | None) -> Source | None:
+    """Return the source of a run, the user's or that of a series; None where it would have to be fetched.
+
+    Raises:
+        LabError: the user's tree is none of Linux, or holds a build.
+    """
+    if tree is not None:
+        return sources.user_tree(tree)
+    return sources.cached(series or sources.SERIES)
+
+
+def plan(
+    job: Path, *, budget_min: float, source: Source | None = None, where: Where = HERE, **settings: Any
+) -> str:
     """Say what a run would boot and how long it would take; nothing is fetched, built or booted.
 
     Args:
         job: as for :func:`lab.experiment.bench.run_job`, like those below.
         budget_min: minutes.
+        source: the kernel source; None: not known yet, and so neither which kernels are built nor which boots
+            the cache has.
         where: where guests in virtual time run; a cluster is asked for its workers.
         settings: those that are left.
 
@@ -42,12 +63,21 @@ def plan(job: Path, *, budget_min: float, where: Where = HERE, **settings: Any) 
     check(chosen, job.resolve().parent, where, machine=_Unfetched)
     boots = first_answer_first(schedule.boots(chosen))
     count = _side_by_side(chosen, boots, where)
-    lines = [f"{boot.label}: about {duration(boot.estimate_s)}" for boot in boots]
+    found = [build.find(name, source, chosen.guest.machine) for name in FLAVOURS] if source else []
+    kept = _kept(chosen, boots, [kernel for kernel, _ in found], job.resolve().parent, where)
+    lines = [
+        f"{boot.label}: {'in the cache' if boot in kept else f'about {duration(boot.estimate_s)}'}"
+        for boot in boots
+    ]
+    boots = [boot for boot in boots if boot not in kept]
     whole_s = sum(boot.estimate_s for boot in boots) / count
-    lines.append(f"{chosen.title}: {len(boots)} boots, {count} at a time, about {duration(whole_s)}")
+    more = f" ({len(kept)} more from the cache)" if kept else ""
+    lines.append(f"{chosen.title}: {len(boots)} boots, {count} at a time, about {duration(whole_s)}{more}")
     if chosen.virtual and not where.fresh:
         lines.append("what the cache has of them takes no time (--fresh measures it again)")
-    lines.append("kernels that are not built yet come first, a quarter of an hour for each on two cores")
+    missing = [kernel.flavour for kernel, is_built in found if not is_built]
+    named = f": {' and '.join(missing) or 'none'}" if found else ""
+    lines.append(f"kernels that are not built yet come first, {BUILD_TIME}{named}")
     budget = duration(60 * budget_min)
     if whole_s > 60 * budget_min:
         begun_s = itertools.accumulate((boot.estimate_s / count for boot in boots), initial=0.0)
@@ -62,6 +92,18 @@ def plan(job: Path, *, budget_min: float, where: Where = HERE, **settings: Any) 
             f"affinities and more workers, until {budget} are over"
         )
     return "\n".join([*lines, *jobfile.notes(chosen)])
+
+
+def _kept(
+    chosen: Scenario, boots: Sequence[Boot], kernels: Sequence[Kernel], job_folder: Path, where: Where
+) -> list[Boot]:
+    """Return the boots that the cache has, as far as that is known."""
+    around = known_surroundings() if kernels and chosen.virtual and not where.fresh else None
+    if around is None:
+        return []
+    store = Store(around | where.marks)
+    job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
+    return [boot for boot in boots if store.has(cells.task(boot, chosen, Kernels(*kernels), job, job_folder))]
 
 
 def _side_by_side(chosen: Scenario, boots: Sequence[Boot], where: Where) -> int:

@@ -38,12 +38,17 @@ CLIMB_S = 2.0
 
 @dataclass(frozen=True)
 class Step:
-    """One run of fio; ``dirty_limit_mib`` is None for direct I/O, which changes no limit."""
+    """One run of fio.
+
+    ``dirty_limit_mib`` is None for direct I/O, which changes no limit. ``is_later`` says that its window
+    begins later than those of other settings, because the kernel has to find its number first.
+    """
 
     name: str
     setting: Setting
     window: Window
     dirty_limit_mib: int | None
+    is_later: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,13 @@ class Boot:
             Step(
                 f"limit-{limit.mib}" if alone else f"{setting.folder}-{limit.mib}",
                 setting,
-                limit.after(CLIMB_S) if setting.finds_contexts else limit,
+                limit.after(CLIMB_S) if is_later else limit,
                 limit.mib,
+                is_later,
             )
             for setting in self.settings
             for limit in self.limits
+            for is_later in [setting.finds_contexts and limit.ramp_s < CLIMB_S]
         ]
         if self.direct:
             around = self.setting.model_copy(update={"variant": "direct", "contexts": None})

@@ -218,8 +218,9 @@ def _so_far(judged: dict[Group, verdict.Verdict], boot: Boot) -> list[str]:
 
 def _beginning(session: _Session, boots: list[Boot]) -> str:
     found = [boot for boot in boots if boot in session.found]
+    count = len(boots) - len(found)
     again = "" if boots[0].round == 1 else f", round {boots[0].round}"
-    text = f"{session.chosen.title}{again}: {len(boots)} boots, about {duration(session.remaining_s)}"
+    text = f"{session.chosen.title}{again}: {count} boots, about {duration(session.remaining_s)}"
     if session.crew.size > 1:
         text += f", {session.crew.size} side by side"
     if found:
@@ -315,7 +316,7 @@ def _measured(
         )
     except LabError as error:
         raise LabError(f"{boot.label}: {error}") from error
-    if is_stopped and step.setting.finds_contexts:
+    if is_stopped and step.is_later:
         # The others are stopped earlier: a run that is longer has written more.
         got = got.model_copy(update=dict.fromkeys(OF_THE_WHOLE_RUN))
     key = Key(

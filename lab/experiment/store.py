@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -30,11 +31,23 @@ _LEFT_OUT = ("folder", "label", "kernel", "timeout_s")
 def surroundings() -> dict[str, str]:
     """Return what all boots in virtual time have in common, and what a result depends on."""
     emulator = qemu.find()
+    return _around(emulator, vtime.build(emulator).parent.name)
+
+
+def known_surroundings() -> dict[str, str] | None:
+    """Return the same, with nothing fetched or compiled for it; None where there is no QEMU yet."""
+    if not os.environ.get(qemu.OWN) and not any((cache_dir() / "qemu").glob(f"*/{qemu.STAMP}")):
+        return None
+    emulator = qemu.find()
+    return _around(emulator, vtime.key(emulator))
+
+
+def _around(emulator: qemu.Qemu, clock_key: str) -> dict[str, str]:
     # Of the machine that has virtual time: User-mode Linux refuses more CPUs than the host has.
     clock = Hardware("smp")
     return {
         "qemu": emulator.version,
-        "vtime": vtime.build(emulator).parent.name,
+        "vtime": clock_key,
         "quantum_ns": str(clock.quantum_ns),
         "mips": str(clock.mips),
         "lanes": str(LANES),
@@ -72,12 +85,15 @@ class Store:
         self._around = around
         self._root = root or cache_dir() / "boots"
 
+    def has(self, task: Task) -> bool:
+        """Say whether an equal boot is kept."""
+        return self._place(task).is_dir()
+
     def fetch(self, task: Task) -> bool:
         """Put what was kept of an equal boot into the task's folder; return whether there is anything."""
-        kept = self._root / identity(task, self._around)
-        if not kept.is_dir():
+        if not self.has(task):
             return False
-        shutil.copytree(kept, task.folder)
+        shutil.copytree(self._place(task), task.folder)
         return True
 
     def keep(self, task: Task) -> None:
@@ -86,10 +102,13 @@ class Store:
         with tempfile.TemporaryDirectory(prefix=".new-", dir=self._root) as scratch:
             copy = Path(scratch) / "boot"
             shutil.copytree(task.folder, copy)
-            kept = self._root / identity(task, self._around)
+            kept = self._place(task)
             with contextlib.suppress(FileNotFoundError):
                 kept.rename(Path(scratch) / "old")
             copy.rename(kept)
+
+    def _place(self, task: Task) -> Path:
+        return self._root / identity(task, self._around)
 
 
 def _digest(data: bytes) -> str:

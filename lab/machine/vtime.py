@@ -31,25 +31,33 @@ def build(qemu: Qemu, sources: Path = SOURCES) -> Path:
         LabError: there is no compiler, the compiler complains, or QEMU does not load it.
     """
     files = sorted(sources.glob("*.[ch]"))
-    key = _key(files, qemu)
+    name = key(qemu, sources)
     home = cache_dir() / "vtime"
-    place = home / key / NAME
+    place = home / name / NAME
     if place.is_file():
         return place
     with in_turn(home / "lock"):
         if place.is_file():
             return place
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=home) as name:
-            made = Path(name) / key / NAME
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=home) as scratch:
+            made = Path(scratch) / name / NAME
             made.parent.mkdir()
             _compile([file for file in files if file.suffix == ".c"], made)
             _try(qemu, made)
-            made.parent.rename(home / key)
+            made.parent.rename(home / name)
     return place
 
 
-def _key(files: list[Path], qemu: Qemu) -> str:
-    """Return the content key of sources, compiler and QEMU."""
+def key(qemu: Qemu, sources: Path = SOURCES) -> str:
+    """Return the content key of sources, compiler and QEMU, by which the shared object is kept.
+
+    Args:
+        qemu: as for :func:`build`, like the folder.
+        sources: folder of the C files.
+
+    Raises:
+        LabError: there is no compiler.
+    """
     try:
         compiler = subprocess.run(["gcc", "--version"], capture_output=True, check=True).stdout
     except (FileNotFoundError, subprocess.CalledProcessError):
@@ -59,7 +67,7 @@ def _key(files: list[Path], qemu: Qemu) -> str:
     digest = hashlib.sha256(compiler)
     for part in (*COMPILE, *LIBRARIES, str(qemu.path), qemu.version):
         digest.update(part.encode() + b"\0")
-    for file in files:
+    for file in sorted(sources.glob("*.[ch]")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:32]
 

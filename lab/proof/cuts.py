@@ -7,11 +7,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from lab.experiment import cluster
+from lab.experiment.cluster import SideBySide
 from lab.machine import guest
 from lab.result import provenance
 from lab.tree.build import Kernel
@@ -90,6 +92,20 @@ class Outcome:
         lost = f"LOST {len(self.lost)}: {self.lost[0]}" if self.lost else "nothing lost"
         return f"{of}: {self.cuts} cuts, {self.promised:,} promises, {lost} ({duration(self.host_s)})"
 
+    @property
+    def cuts_with_a_loss(self) -> int:
+        """Return after how many cuts something was missing; a guest that failed counts as one."""
+        return len({_cut_of(what) for what in self.lost})
+
+
+def _cut_of(what: str) -> int | None:
+    """Return the number of the cut that lost something; None: the guest itself failed."""
+    try:
+        found = json.loads(what)
+    except ValueError:
+        return None
+    return int(found["cut"])
+
 
 def jobs(
     kernel: Kernel,
@@ -118,12 +134,25 @@ def jobs(
     ]
 
 
-def run(wanted: Sequence[Job], take: Callable[[Outcome], None]) -> None:
-    """Run jobs side by side, and hand over what became of each as soon as it is known."""
+def run(wanted: Sequence[Job], take: Callable[[Outcome], None], crew: SideBySide | None = None) -> None:
+    """Run jobs side by side, and hand over what became of each as soon as it is known.
+
+    Args:
+        wanted: the jobs.
+        take: is given each outcome.
+        crew: runs them; None: this machine.
+
+    Raises:
+        LabError: a guest could not be set up, workers died on one, or the scheduler was lost.
+    """
     # User-mode Linux has its CPUs at once only on as many cores; in virtual time one core does for all.
     own_cores = all(job.machine == "smp" for job in wanted)
-    with cluster.local(cluster.places(MEM_MIB, len(wanted)), guest.run, own_cores=own_cores) as crew:
-        for outcome in crew.each(boot, wanted):
+    count = cluster.places(MEM_MIB, len(wanted))
+    with (
+        nullcontext(crew) if crew else cluster.local(count, guest.run, own_cores=own_cores) as workers,
+        closing(workers.each(boot, wanted, mem_mib=MEM_MIB)) as ended,
+    ):
+        for outcome in ended:
             take(outcome)
 
 
@@ -200,6 +229,7 @@ def table(found: Sequence[Outcome]) -> str:
                 *(kernel, machine, fs, f"{seeds[0]} to {seeds[-1]}", str(cpus)),
                 f"{sum(one.cuts for one in each):,}",
                 f"{sum(one.promised for one in each):,}",
+                str(sum(one.cuts_with_a_loss for one in each)),
                 str(sum(len(one.lost) for one in each)),
                 str(sum(one.longer for one in each)),
                 str(sum(one.mended for one in each)),
@@ -215,7 +245,8 @@ def table(found: Sequence[Outcome]) -> str:
         "CPUs",
         "cuts",
         "promises",
-        "lost",
+        "cuts with a loss",
+        "things lost",
         "longer files",
         "superblocks mended",
         "passes of workers",

@@ -8,12 +8,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from lab.experiment import cluster
+from lab.experiment.cluster import SideBySide
 from lab.machine import guest
 from lab.machine.smp import Stalls
 from lab.proof import places
@@ -22,7 +23,7 @@ from lab.tree.build import Kernel
 from lab.tree.source import Source
 from lab.util import markdown
 from lab.util.errors import GuestError, LabError
-from lab.util.paths import REPO
+from lab.util.paths import REPO, cache_dir
 from lab.util.progress import duration
 
 NAME = "schedules"
@@ -119,16 +120,30 @@ def jobs(
     """
     if kernel.symbols is None:
         raise LabError(f"CPUs stall on the machine smp: expected a kernel for it, not for {kernel.machine}")
-    with tempfile.TemporaryDirectory(prefix="pwb-schedules-") as folder:
+    # Workers of a cluster see the cache.
+    with tempfile.TemporaryDirectory(prefix=".schedules-", dir=cache_dir()) as folder:
         where = Path(folder) / "places"
         places.write(where, kernel.symbols, source)
         yield [Job(kernel.path, kernel.flavour, cpus, load, seed, where) for seed in seeds for load in loads]
 
 
-def run(wanted: Sequence[Job], take: Callable[[Outcome], None]) -> None:
-    """Run jobs side by side, and hand over what became of each as soon as it is known."""
-    with cluster.local(cluster.places(MEM_MIB, len(wanted)), guest.run) as crew:
-        for outcome in crew.each(boot, wanted):
+def run(wanted: Sequence[Job], take: Callable[[Outcome], None], crew: SideBySide | None = None) -> None:
+    """Run jobs side by side, and hand over what became of each as soon as it is known.
+
+    Args:
+        wanted: the jobs.
+        take: is given each outcome.
+        crew: runs them; None: this machine.
+
+    Raises:
+        LabError: a guest could not be set up, workers died on one, or the scheduler was lost.
+    """
+    count = cluster.places(MEM_MIB, len(wanted))
+    with (
+        nullcontext(crew) if crew else cluster.local(count, guest.run) as workers,
+        closing(workers.each(boot, wanted, mem_mib=MEM_MIB)) as ended,
+    ):
+        for outcome in ended:
             take(outcome)
 
 

@@ -4,6 +4,8 @@
 Rounds of two results were not measured together, so they are two samples, not pairs. From
 :data:`verdict.PAIRS` rounds of both on a round counts once. With fewer the interval is that of the parts of
 their windows, widened by how far apart the boots of one kernel lie, as far as the results have measured it.
+
+A dirty limit is the one that was set: the bytes, or the share of the memory, whatever that came to.
 """
 
 from __future__ import annotations
@@ -20,12 +22,15 @@ from lab.result.results import Cell, Key
 from lab.result.verdict import Group, Kind, Verdict
 from lab.util.markdown import table
 
+MIB = 1 << 20
 COLUMNS = ("device", "CPUs", "fs", "dirty limit", "setting", "A, MiB/s", "B, MiB/s", "B / A", "B is")
 LEFT_COLUMNS = 5
 KINDS: dict[Kind, str] = {"gain": "more", "loss": "less", "same": "the same", "open": "not told apart"}
 
 #: The cells of a result, and what they were measured with.
 Result = tuple[Sequence[Cell], Mapping[str, Any]]
+#: What tells a cell from the others, and its dirty limit in words.
+_Setting = tuple[Key, str]
 
 
 def text(before: Sequence[Result], after: Sequence[Result]) -> str:
@@ -52,44 +57,90 @@ def text(before: Sequence[Result], after: Sequence[Result]) -> str:
 
 def _pair(a: Result, b: Result) -> str:
     said = "".join(f"\n{note}\n" for note in notes(a[1], b[1]))
-    return markdown(a[0], b[0]) + said
+    return markdown(a[0], b[0], (a[1], b[1])) + said
 
 
 def _name_of(result: Result) -> str:
     return str(result[1].get("scenario", {}).get("name", "a result without a name"))
 
 
-def markdown(before: Sequence[Cell], after: Sequence[Cell]) -> str:
+def markdown(
+    before: Sequence[Cell],
+    after: Sequence[Cell],
+    metas: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+) -> str:
     """Return the table of the settings that both results have, and what only one of them has.
 
     B is more or less where the interval of its rate, as a multiple of A's, says so, as in a verdict against
     stock. What else it has more or less of is listed below the table.
+
+    Args:
+        before: the cells of A.
+        after: the cells of B.
+        metas: what each was measured with, of which dirty limits are taken; what has none has whole MiB.
     """
-    others = {_key(cell): cell for cell in after}
-    own = {_key(cell) for cell in before}
+    of_a, of_b = (
+        {_setting(cell, meta): cell for cell in in_order(cells)}
+        for cells, meta in zip((before, after), metas, strict=True)
+    )
     nulls = [_nulls(cells) for cells in (before, after)]
-    pairs = [
-        _held(cell, others[_key(cell)], [null[of] for null in nulls if (of := Group.of(cell)) in null])
-        for cell in in_order(before)
-        if _key(cell) in others
-    ]
-    lines = table(COLUMNS, [_row(a, one) for a, one in pairs], LEFT_COLUMNS).splitlines()
+    pairs = {
+        setting: _held(
+            cell,
+            of_b[setting],
+            [
+                null[of]
+                for null, one in zip(nulls, (cell, of_b[setting]), strict=True)
+                if (of := Group.of(one)) in null
+            ],
+        )
+        for setting, cell in of_a.items()
+        if setting in of_b
+    }
+    rows = [_row(a, one, limit) for (_, limit), (a, one) in pairs.items()]
+    lines = table(COLUMNS, rows, LEFT_COLUMNS).splitlines()
     if not pairs:
         lines = ["no setting is in both results"]
-    costs = [f"- {_name(a)}: {said}" for a, one in pairs if (said := ", ".join(_costs(a, one.cell)))]
+    if limits := dict.fromkeys(
+        _came_to(a, one.cell, limit) for (_, limit), (a, one) in pairs.items() if limit
+    ):
+        lines += ["", f"dirty limits compared, the same in both: {', '.join(limits)}"]
+    costs = [
+        f"- {_name(a, limit)}: {said}"
+        for (_, limit), (a, one) in pairs.items()
+        if (said := ", ".join(_costs(a, one.cell)))
+    ]
     if costs:
         lines += ["", "What else B has more or less of:", "", *costs]
-    for name, alone in (
-        ("A", [cell for cell in before if _key(cell) not in others]),
-        ("B", [cell for cell in after if _key(cell) not in own]),
-    ):
-        if alone:
-            lines += ["", f"only in {name}: {'; '.join(_name(cell) for cell in in_order(alone))}"]
+    for name, own, others in (("A", of_a, of_b), ("B", of_b, of_a)):
+        if alone := [_name(cell, limit) for (key, limit), cell in own.items() if (key, limit) not in others]:
+            lines += ["", f"only in {name}: {'; '.join(alone)}"]
     return "\n".join(lines) + "\n"
 
 
-def _key(cell: Cell) -> Key:
-    return Key(**{name: getattr(cell, name) for name in Key.model_fields})
+def _setting(cell: Cell, meta: Mapping[str, Any]) -> _Setting:
+    """Return what tells a cell from the others of its result and is the same in another one."""
+    key = Key(**{name: getattr(cell, name) for name in Key.model_fields} | {"dirty_limit_mib": None})
+    return key, _limit(cell, meta)
+
+
+def _limit(cell: Cell, meta: Mapping[str, Any]) -> str:
+    """Say to which dirty limit a cell was measured, exactly; empty for direct I/O."""
+    if cell.dirty_limit_mib is None:
+        return ""
+    settings = meta.get("dirty_settings", {}).get(f"limit-{cell.dirty_limit_mib}", {})
+    # The kernel goes by the share where no bytes are set.
+    if not settings.get("dirty_bytes") and settings.get("dirty_ratio"):
+        return f"{settings['dirty_ratio']}% of memory"
+    size = settings.get("dirty_bytes") or cell.dirty_limit_mib * MIB
+    return f"{size} bytes" if size % MIB else f"{size // MIB} MiB"
+
+
+def _came_to(a: Cell, b: Cell, limit: str) -> str:
+    """Say a dirty limit, and what a share of the memory came to."""
+    if not limit.endswith("memory"):
+        return limit
+    return f"{limit} ({a.dirty_limit_mib} MiB in A, {b.dirty_limit_mib} MiB in B)"
 
 
 def _nulls(cells: Sequence[Cell]) -> dict[Group, float]:
@@ -140,7 +191,7 @@ def _costs(a: Cell, b: Cell) -> list[str]:
     return said
 
 
-def _row(a: Cell, one: Verdict) -> tuple[str, ...]:
+def _row(a: Cell, one: Verdict, limit: str) -> tuple[str, ...]:
     b = one.cell
     ratio = f"{b.mib_s.median / a.mib_s.median:.2f}" if a.mib_s.median else "-"
     said = "cannot tell: too few rates"
@@ -148,8 +199,7 @@ def _row(a: Cell, one: Verdict) -> tuple[str, ...]:
         said = "cannot tell: one has no steady window"
     if found := one.interval:
         ratio, said = f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]", KINDS[one.kind]
-    limit = f"{a.dirty_limit_mib} MiB" if a.dirty_limit_mib else "-"
-    return a.device, str(a.cpus), a.fs, limit, a.label, _rate(a), _rate(b), ratio, said
+    return a.device, str(a.cpus), a.fs, limit or "-", a.label, _rate(a), _rate(b), ratio, said
 
 
 def notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -171,6 +221,6 @@ def _rate(cell: Cell) -> str:
     return f"{cell.mib_s.median:.0f} ({cell.mib_s.min:.0f}..{cell.mib_s.max:.0f})"
 
 
-def _name(cell: Cell) -> str:
-    limit = f" at {cell.dirty_limit_mib} MiB" if cell.dirty_limit_mib else ""
-    return f"{cell.fs} on {cell.device}, {cell.cpus} CPUs, {cell.label}{limit}"
+def _name(cell: Cell, limit: str) -> str:
+    at = f" at {limit}" if limit else ""
+    return f"{cell.fs} on {cell.device}, {cell.cpus} CPUs, {cell.label}{at}"

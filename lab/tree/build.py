@@ -120,6 +120,21 @@ def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
     return kernel
 
 
+def find(flavour: str, source: Source, machine: str = "uml") -> tuple[Kernel, bool]:
+    """Return the kernel that :func:`build` would, and whether it is in the cache; nothing is built.
+
+    Args:
+        flavour: as for build, like those below.
+        source: the pristine tree.
+        machine: ``uml`` or ``smp``.
+
+    Raises:
+        LabError: no such machine or flavour, a malformed hook, or there is no compiler.
+    """
+    kernel, _ = _wanted(flavour, source, machine)
+    return kernel, _is_intact(kernel.path.parent)
+
+
 def _has_lab_only(flavour: str) -> bool:
     return flavour == "stock"
 

@@ -64,10 +64,10 @@ def fetch(series: str = SERIES) -> Source:
     if not _SERIES.match(series):
         raise LabError(f"{series!r} is not a kernel series: expected two numbers such as 7.3")
     home = cache_dir() / "source"
-    if cached := _cached(home, series):
-        return cached
+    if found := cached(series):
+        return found
     with exclusive(home / f"{series}.lock", f"fetching the kernel source {series}"):
-        return _cached(home, series) or _download(home, series)
+        return cached(series) or _download(home, series)
 
 
 def packaged() -> list[str]:
@@ -162,7 +162,9 @@ def _hash(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
-def _cached(home: Path, series: str) -> Source | None:
+def cached(series: str) -> Source | None:
+    """Return the newest source of a series that was fetched before; None: there is none."""
+    home = cache_dir() / "source"
     trees = [tree for tree in home.glob(f"linux-{series}-*") if (tree / STAMP).is_file()]
     if not trees:
         return None

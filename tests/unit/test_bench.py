@@ -24,6 +24,7 @@ from lab.tree.source import Source
 from lab.util.errors import GuestError, LabError
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
+from lab.util.progress import duration
 from tests import samples
 
 
@@ -156,6 +157,22 @@ def test_a_whole_bench(tmp_path: Path, kernels: Kernels) -> None:
     assert "not judged: 2.00x stock with 2 contexts, too few rates for an interval, null ±0.0%" in said
 
 
+def test_boots_from_the_cache_are_not_among_those_that_will_run(tmp_path: Path, kernels: Kernels) -> None:
+    chosen = _job()
+    first, *others = schedule.boots(chosen)
+    out = io.StringIO()
+    made = session._Session(
+        chosen, kernels, tmp_path, "", InTurn(FakeGuest()), Console(file=out), boots=[first, *others]
+    )
+    made.found.append(first)
+    total = len(others) + 1
+    left = duration(sum(boot.estimate_s for boot in others))
+    assert session._beginning(made, made.boots) == (
+        f"small: {len(others)} boots, about {left}; 1 of {total} were measured before and are taken from the "
+        "cache (--fresh measures them again)"
+    )
+
+
 def _job(**changes: Any) -> scenario.Scenario:
     """Return the scenario of a small job of one's own."""
     limits = [{"mib": 128, "ramp_s": 2, "window_s": 4}]
@@ -208,7 +225,12 @@ def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels)
 
 def test_the_kernel_gets_the_time_to_find_the_number(tmp_path: Path, kernels: Kernels) -> None:
     chosen = samples.small_scenario(
-        filesystems=["xfs"], contexts=["auto", 1], affinities=["ino"], bounds=[], repetitions=1
+        filesystems=["xfs"],
+        contexts=["auto", 1],
+        affinities=["ino"],
+        bounds=[],
+        repetitions=1,
+        limits=[{"mib": 128, "ramp_s": 1, "window_s": 5}],
     )
     runner = FakeGuest()
     _measure(chosen, kernels, runner, tmp_path)
@@ -216,8 +238,8 @@ def test_the_kernel_gets_the_time_to_find_the_number(tmp_path: Path, kernels: Ke
     assert auto["settings"] == {"nwritebacks": "auto", "wb_affinity": "ino"}
     assert one["settings"] == {"nwritebacks": "1"}
     assert (auto["plan"]["runs"][0]["env"]["RAMP_S"], one["plan"]["runs"][0]["env"]["RAMP_S"]) == (
-        "4000ms",
-        "2000ms",
+        "3000ms",
+        "1000ms",
     )
 
 
@@ -355,7 +377,8 @@ def test_an_error_ends_what_the_crew_still_runs(tmp_path: Path, kernels: Kernels
 
 
 def test_what_a_longer_run_has_written_is_compared_with_nothing(tmp_path: Path, kernels: Kernels) -> None:
-    chosen = _job(guest={"machine": "smp", "cpus": 2}, contexts=["auto", 2], bounds=[])
+    limits = [{"mib": 128, "ramp_s": 1, "window_s": 5}]
+    chosen = _job(guest={"machine": "smp", "cpus": 2}, contexts=["auto", 2], bounds=[], limits=limits)
     runner = FakeGuest()
     _, found, _ = _measure(chosen, kernels, runner, tmp_path)
     stops = [call["plan"]["runs"][0]["stop_s"] for call in runner.calls]
@@ -436,6 +459,21 @@ def test_two_benches_at_once(tmp_path: Path) -> None:
         pytest.raises(LabError, match="two runs at once"),
     ):
         bench.bench(source=SOURCE)
+
+
+def test_kernels_that_are_built_first_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kernels: Kernels
+) -> None:
+    def refuse(*_: object) -> Kernel:
+        raise LabError("enough")
+
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(bench, "check", lambda *_: None)
+    monkeypatch.setattr(build, "build", refuse)
+    monkeypatch.setattr(build, "find", lambda name, *_: (kernels.stock, name == "stock"))
+    with pytest.raises(LabError, match="enough"):
+        bench.bench(source=SOURCE)
+    assert "built first, a quarter of an hour for each on two cores: parallel\n" in capsys.readouterr().out
 
 
 def _run_job(job: Path, device: str) -> Path:

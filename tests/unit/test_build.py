@@ -98,6 +98,15 @@ def test_a_kernel_is_built_once_and_then_taken_from_the_cache(home: Path, source
     assert builds(home) == 1
 
 
+def test_a_kernel_is_found_whether_it_is_built_or_not(home: Path, source: Source) -> None:
+    kernel, is_built = build.find("stock", source)
+    assert (is_built, builds(home)) == (False, 0)
+    assert build.build("stock", source) == kernel
+    assert build.find("stock", source) == (kernel, True)
+    kernel.config.unlink()
+    assert build.find("stock", source) == (kernel, False)
+
+
 def test_a_kernel_for_the_other_machine_is_another_one_with_its_symbols(home: Path, source: Source) -> None:
     uml = build.build("stock", source)
     smp = build.build("stock", source, "smp")

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from lab.probes import runner
+from lab.probes.changes import in_guest
 from lab.probes.changes.probe import Changes, Recorded
 from lab.util.errors import LabError
+from lab.util.paths import REPO
 
 RECORD = '{"parts": [[0.0, "4 files"], [2.5, "nothing"]], "samples": [[0.5, 1, 0], [1.0, 2, 51200]]}'
 PROBE = Changes(("xfs",), "brd", 8, 128)
@@ -29,6 +33,27 @@ def test_each_part_of_the_load_has_a_row() -> None:
         "| xfs | brd | 8 | 4 files | 2 | 100 |",
         "| xfs | brd | 8 | nothing | - | - |",
     ]
+
+
+def test_one_file_lasts_until_there_is_one_context() -> None:
+    header = (REPO / "kernel" / "mm" / "bdi-wb-auto.h").read_text()
+
+    def seconds(name: str) -> float:
+        [(times, parts)] = re.findall(
+            rf"^#define WB_AUTO_{name}\s+\(?(?:(\d+) \* )?HZ(?: / (\d+))?", header, re.M
+        )
+        return int(times or 1) / int(parts or 1)
+
+    trial_s = seconds("SETTLE_TIME") + seconds("WINDOW")
+    # From 64 it is halved six times; ahead of that is a trial that finds no more, and a rate to compare with.
+    assert trial_s + seconds("MIN_BACKOFF") + seconds("WINDOW") + 6 * trial_s < in_guest.ONE_FILE_S
+
+
+def test_each_part_runs_as_long_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: ran.append(command))
+    in_guest.load(8, "data.0", 256, in_guest.ONE_FILE_S)
+    assert "--runtime=13000ms" in ran[0]
 
 
 @pytest.mark.parametrize(

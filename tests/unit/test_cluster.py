@@ -11,7 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -279,6 +282,180 @@ def test_a_scheduler_that_does_not_answer(address: str, monkeypatch: pytest.Monk
             cluster.existing(asked, [], _never),
         ):
             pass
+
+
+def _says_nothing(listener: socket.socket) -> None:
+    """Take calls, as far as a system does by itself, and leave it at that."""
+
+
+def _speaks_http(listener: socket.socket) -> None:
+    def answer() -> None:
+        while True:
+            caller, _ = listener.accept()
+            with caller:
+                caller.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+
+    threading.Thread(target=answer, daemon=True).start()
+
+
+@pytest.mark.parametrize("answer", [_says_nothing, _speaks_http])
+def test_what_answers_is_no_scheduler(
+    answer: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answer(listener)
+        asked = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        with (
+            pytest.raises(LabError, match=f"scheduler {asked} does not answer within 1 s: expected"),
+            cluster.existing(asked, [], _never),
+        ):
+            pass
+
+
+OF_OTHERS = """
+import sys
+import distributed
+{setup}
+if __name__ == "__main__":
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        host="tcp://127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+    ) as own:
+        print(own.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+@contextmanager
+def of_others(folder: Path, setup: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Hold a cluster of one worker in a process of its own, which ends when its standard input does.
+
+    Args:
+        folder: for its program.
+        setup: what else its program does first.
+    """
+    program = folder / "of_others.py"
+    program.write_text(OF_OTHERS.format(setup=setup))
+    child = subprocess.Popen(
+        [sys.executable, str(program)],
+        cwd=REPO,
+        env=os.environ | {"PYTHONPATH": str(REPO)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert child.stdin
+    assert child.stdout
+    with child:
+        try:
+            yield child.stdout.readline().strip(), child
+        finally:
+            child.kill()
+
+
+def first_only(number: int) -> int:
+    """Do the first job, and never come to an end of another one."""
+    if number:
+        time.sleep(3600)
+    return number
+
+
+def _kill(child: subprocess.Popen[str]) -> None:
+    child.kill()
+
+
+def _close(child: subprocess.Popen[str]) -> None:
+    assert child.stdin
+    child.stdin.close()
+
+
+LOST = "scheduler {address} was lost or restarted while guests ran: expected it to be there until they end"
+
+
+@pytest.mark.parametrize("end", [_kill, _close])
+def test_scheduler_that_is_lost_ends_a_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    end: Callable[[subprocess.Popen[str]], None],
+) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    done = []
+    with (
+        of_others(tmp_path) as (address, child),
+        pytest.raises(LabError, match=LOST.format(address=address)),
+        cluster.existing(address, [], _never) as crew,
+    ):
+        for number in crew.each(first_only, [0, 1, 2], mem_mib=1):
+            done.append(number)
+            end(child)
+    assert done == [0]
+    assert capfd.readouterr().err == ""
+
+
+def test_scheduler_that_is_lost_before_the_first_guest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    with (
+        of_others(tmp_path) as (address, child),
+        pytest.raises(LabError, match=LOST.format(address=address)),
+        cluster.existing(address, [], _never) as crew,
+    ):
+        child.kill()
+        # As while a kernel is built, which takes longer than to see that the scheduler is gone.
+        while crew.client.status != "closed":
+            time.sleep(0.05)
+        list(crew.each(first_only, [0], mem_mib=1))
+
+
+def test_error_of_a_job_is_not_taken_for_a_lost_scheduler() -> None:
+    with cluster.local(1, _never) as crew, pytest.raises(FileNotFoundError):
+        list(crew.each(os.stat, ["/no/such/file"], mem_mib=1))
+
+
+@dataclass(frozen=True)
+class EndsScheduler:
+    """Does as another guest does; under the parallel kernel its process goes, which is the scheduler's, too.
+
+    Attributes:
+        other: does what a guest does.
+        kept: a folder that something is kept in before that.
+    """
+
+    other: StandIn
+    kept: Path
+
+    def __call__(self, kernel: Path, command: list[str], **options: Any) -> guest.GuestResult:
+        if kernel.name == "parallel":
+            while not list(self.kept.glob("*/raw.json")):
+                time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.other(kernel, command, **options)
+
+
+def test_boots_that_ended_before_the_scheduler_was_lost_are_kept(
+    tmp_path: Path, kernels: Kernels, chosen: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    kept = Store(AROUND, tmp_path / "kept")
+    runner = _runner(tmp_path)
+    with (
+        of_others(tmp_path) as (address, _),
+        pytest.raises(LabError, match=rf"(?s){LOST.format(address=address)}.*until then is in .*incomplete"),
+        cluster.existing(address, [], EndsScheduler(runner, tmp_path / "kept")) as crew,
+    ):
+        _measure(chosen, kernels, crew, tmp_path, store=kept)
+    ended = len(runner.guests())
+    assert ended > 0
+    _, said = _measure(chosen, kernels, InTurn(runner), tmp_path, store=kept)
+    assert f"{ended} of 10 were measured before" in said
 
 
 def _never(*_: Any, **__: Any) -> guest.GuestResult:

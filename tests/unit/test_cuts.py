@@ -3,16 +3,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from lab import cli
+from lab.experiment import cluster
+from lab.machine.guest import GuestResult
 from lab.proof import cuts
 from lab.proof.cuts import Outcome
 from lab.result import provenance
+from lab.tree import build, source
 from lab.tree.build import Kernel
+from tests.unit.test_cluster import LOST, of_others
 
 FOUND = Outcome(
     fs="xfs",
@@ -53,8 +65,8 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
     more = [again, replace(FOUND, seed=2, lost=["a file"]), replace(FOUND, fs="f2fs")]
     cuts.keep(more, kernel, tmp_path)
     assert (tmp_path / provenance.TABLE).read_text().splitlines()[2:] == [
-        "| parallel | uml | f2fs | 1 to 1 | 2 | 50 | 3,000 | 0 | 1 | 0 | 1,200 | 0.50 |",
-        "| parallel | uml | xfs | 1 to 2 | 2 | 100 | 7,000 | 1 | 2 | 0 | 2,400 | 1.00 |",
+        "| parallel | uml | f2fs | 1 to 1 | 2 | 50 | 3,000 | 0 | 0 | 1 | 0 | 1,200 | 0.50 |",
+        "| parallel | uml | xfs | 1 to 2 | 2 | 100 | 7,000 | 1 | 1 | 2 | 0 | 2,400 | 1.00 |",
     ]
 
 
@@ -85,6 +97,109 @@ def test_outcomes_of_another_kernel_are_left_behind(tmp_path: Path) -> None:
     assert json.loads(meta.read_text())["change"] == "b"
 
 
+def test_what_one_cut_loses_is_one_cut_with_a_loss() -> None:
+    one_cut = ['{"cut": 39, "way": {}, "what": "a file"}', '{"cut": 39, "way": {}, "what": "another"}']
+    assert FOUND.cuts_with_a_loss == 0
+    assert replace(FOUND, lost=one_cut).cuts_with_a_loss == 1
+    assert replace(FOUND, lost=[*one_cut, "a report of the kernel"]).cuts_with_a_loss == 2
+
+
 def test_a_line_says_what_was_lost() -> None:
     assert FOUND.line.endswith("50 cuts, 3,000 promises, nothing lost (30 min 0 s)")
     assert "LOST 1: a file" in replace(FOUND, lost=["a file"]).line
+
+
+class Crew:
+    """Ends the same guest for ever, and knows whether it was told to stop."""
+
+    is_over = False
+
+    def each(self, *_: Any, **__: Any) -> Iterator[Outcome]:
+        """Return an outcome again and again."""
+        try:
+            while True:
+                yield FOUND
+        finally:
+            self.is_over = True
+
+
+def no_room(outcome: object) -> None:
+    raise OSError("no room left")
+
+
+def test_when_an_outcome_cannot_be_kept_guests_are_ended_at_once() -> None:
+    crew: Any = Crew()
+    # Whoever keeps the error keeps what it came through.
+    with pytest.raises(OSError, match="no room left") as kept:
+        cuts.run([], no_room, crew)
+    assert crew.is_over
+    assert kept.value.__traceback__
+
+
+@pytest.mark.parametrize(("machine", "own_cores"), [("smp", True), ("uml", False)])
+def test_without_a_cluster_guests_run_side_by_side_here(
+    monkeypatch: pytest.MonkeyPatch, machine: str, own_cores: bool
+) -> None:
+    asked = []
+
+    def local(count: int, runner: Any, *, own_cores: bool) -> Any:
+        asked.append((count, own_cores))
+        return contextlib.nullcontext(SimpleNamespace(each=lambda *_, **__: (one for one in [FOUND])))
+
+    monkeypatch.setattr(cluster, "places", lambda mem_mib, boots: boots)
+    monkeypatch.setattr(cluster, "local", local)
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", Path("config"), machine)
+    taken: list[Outcome] = []
+    cuts.run(cuts.jobs(kernel, ["xfs"], cpus=2, cuts=120, seed=1), taken.append)
+    assert asked == [(3, own_cores)]
+    assert taken == [FOUND]
+
+
+def ends_scheduler(kernel: Path, command: list[str], **_: Any) -> GuestResult:
+    """Be a guest whose cuts lose nothing; of the second seed on, end the process once the first was kept."""
+    if int(command[-2]) > 1:
+        while not Path(os.environ["PWB_TEST_KEPT"]).exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGKILL)
+    found = {"promised": 3000, "longer": 0, "mended": 0, "passes": 0, "lost": []}
+    return GuestResult(0, "", 1.0, json.dumps(found))
+
+
+SETUP = """
+from lab.machine import guest
+from tests.unit.test_cuts import ends_scheduler
+guest.run = ends_scheduler
+"""
+
+
+def test_cluster_of_others_cuts_the_power_until_it_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
+    monkeypatch.setattr(source, "fetch", lambda: None)
+    monkeypatch.setattr(build, "build", lambda *_: kernel)
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    monkeypatch.setenv("PWB_TEST_KEPT", str(tmp_path / provenance.TABLE))
+    asked = ["cuts", "--fs", "xfs", "--output", str(tmp_path)]
+    with of_others(tmp_path, SETUP) as (address, _):
+        assert cli._run([*asked, "--cuts", "50", "--scheduler", address]) == 0
+        assert "seed 1: 50 cuts, 3,000 promises, nothing lost" in capfd.readouterr().out
+        (tmp_path / provenance.TABLE).unlink()
+        assert cli._run([*asked, "--cuts", "150", "--scheduler", address]) == 1
+    said = capfd.readouterr()
+    assert said.err.startswith(f"pwb: error: {LOST.format(address=address)}")
+    assert said.err.count("\n") == 1
+    rows = json.loads((tmp_path / provenance.SUMMARY).read_text())
+    assert [(row["seed"], row["cuts"]) for row in rows] == [(1, 50)]
+
+
+def test_cluster_that_is_not_there_is_named_before_any_build(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    monkeypatch.setattr(source, "fetch", None)
+    for command in ("cuts", "schedules"):
+        assert cli._run([command, "--scheduler", "tcp://127.0.0.1:1"]) == 1
+        assert "scheduler tcp://127.0.0.1:1 does not answer within 1 s: expected" in capsys.readouterr().err

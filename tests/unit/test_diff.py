@@ -129,6 +129,34 @@ def test_what_only_one_has_is_named() -> None:
     assert lines[4].startswith("only in B: ext4 on nolat")
 
 
+def limited(mib: int, **settings: int) -> diff.Result:
+    """Return a result at a limit, and what it was measured with."""
+    found = results.cells("s", samples.measured("stock", 1, mib, [100, 101]))
+    return found, {"dirty_settings": {f"limit-{mib}": settings}}
+
+
+def test_dirty_limits_are_compared_to_the_byte() -> None:
+    a = limited(95, dirty_bytes=100_000_000, dirty_ratio=0)
+    lines = diff.text([a], [limited(95, dirty_bytes=95 << 20, dirty_ratio=0)]).splitlines()
+    assert lines[0] == "no setting is in both results"
+    assert lines[2] == "only in A: xfs on nolat, 2 CPUs, stock at 100000000 bytes"
+    assert lines[4] == "only in B: xfs on nolat, 2 CPUs, stock at 95 MiB"
+    same = diff.text([a], [a]).splitlines()
+    assert same[2].startswith("| nolat | 2 | xfs | 100000000 bytes | stock |")
+    assert same[4] == "dirty limits compared, the same in both: 100000000 bytes"
+
+
+def test_a_dirty_limit_is_the_one_that_was_set() -> None:
+    """What it came to, by which cells tell it, may lie below."""
+    text = diff.text([limited(128)], [limited(127, dirty_bytes=128 << 20)])
+    assert "dirty limits compared, the same in both: 128 MiB\n" in text
+    shares = [limited(mib, dirty_bytes=0, dirty_ratio=20) for mib in (3201, 3199)]
+    text = diff.text(shares[:1], shares[1:])
+    assert "| 20% of memory | stock |" in text
+    assert "the same in both: 20% of memory (3201 MiB in A, 3199 MiB in B)\n" in text
+    assert "no setting is in both" in diff.text(shares[:1], [limited(3201)])
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = [tmp_path / name for name in "ab"]
     for folder in folders:

@@ -132,6 +132,9 @@ def test_a_job_whose_writers_go_around_it_is_refused(text: str) -> None:
         ("[a]\nrw=write\nsize=1m\ndirectory=d1:d2\nfilename_format=g\nnumjobs=3\n", 2),
         ("[a]\nrw=write\nsize=1m\ndirectory=d1:d2\nfilename=g\nnumjobs=3\n", 1),
         ("[a]\nrw=write\nsize=1m\ndirectory=d1:d2\nnumjobs=3\n", 3),
+        ("[a]\nrw=write\nsize=0x600000\nnumjobs=0x3\nnrfiles=0X2\n", 18),
+        ("[a]\nrw=write\nsize=1000mib\nfilesize=64KIB\nnr_files=3b\n", 3 * 64_000 / (1 << 20)),
+        ("[a]\nrw=write\nfilesize=4k\nnrfiles=1k\n", 4),
         (r"[a]" "\nrw=write\nsize=1m\nfilename=p\\:q\n", 1),
     ],
 )
@@ -152,6 +155,12 @@ def test_number_and_sizes_of_a_jobs_files_are_those_that_fio_makes(
 @pytest.mark.parametrize("line", ["size=5%", "size=1m\noffset=10%", "size=1m\noffset_increment=1%"])
 def test_the_size_of_a_file_that_is_not_given_in_bytes_cannot_be_told(line: str) -> None:
     assert fiojob.file_sizes(f"[a]\nrw=write\n{line}\n") == {"a.$jobnum.$filenum": 0}
+
+
+@pytest.mark.parametrize("line", ["numjobs=3.7", "nrfiles=0x1k"])
+def test_a_number_that_cannot_be_read_is_refused(line: str) -> None:
+    with pytest.raises(LabError, match=rf"section \[a\] has {line}: expected a whole number, such as 16"):
+        fiojob.file_sizes(f"[a]\nrw=write\nsize=1m\n{line}\n")
 
 
 def test_files_that_are_only_read_are_not_written() -> None:

@@ -80,6 +80,9 @@ def test_a_head_is_given_its_time(tmp_path: Path) -> None:
     assert slow.direct.window_s == pytest.approx(10)
     assert slow.sample_s == pytest.approx(1)
     assert "stopped 35.0 s of the guest after its first write" in jobfile.notes(slow)[0]
+    # The kernel has found its number long before.
+    assert "with auto contexts 2 s later" in jobfile.notes(quick)[0]
+    assert "later" not in jobfile.notes(slow)[0]
 
 
 def _scenario_of(path: Path, device: str) -> scenario.Scenario:

@@ -39,6 +39,18 @@ def test_a_job_with_its_own_files_gets_a_fresh_filesystem_per_limit() -> None:
     assert len({boot.folder for boot in boots}) == len(boots)
 
 
+@pytest.mark.parametrize(("ramp_s", "later"), [(0.5, True), (schedule.CLIMB_S, False)])
+def test_the_kernel_has_time_to_find_its_number(ramp_s: float, later: bool) -> None:
+    limit = {"mib": 64, "ramp_s": ramp_s, "window_s": 1}
+    chosen = samples.small_scenario(
+        filesystems=["xfs"], contexts=["auto", 2], bounds=[], repetitions=1, limits=[limit]
+    )
+    steps = {str(step.setting.contexts): step for boot in schedule.boots(chosen) for step in boot.steps}
+    assert steps["2"].window.ramp_s == ramp_s and not steps["2"].is_later
+    assert steps["None"].window.ramp_s >= schedule.CLIMB_S and steps["None"].is_later is later
+    assert steps["None"].window.window_s == 1
+
+
 def test_one_context_has_no_affinity_to_choose_and_layouts_are_neighbours() -> None:
     files = {"names": ["a"], "size_mib": 4, "layouts": ["even", "skewed"], "modulus": 8}
     chosen = samples.small_scenario(

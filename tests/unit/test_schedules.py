@@ -3,13 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from lab import cli
+from lab.experiment import cluster
 from lab.machine import smp
 from lab.machine.guest import GuestResult
 from lab.machine.hardware import Hardware
@@ -18,9 +25,13 @@ from lab.machine.qemu import Qemu
 from lab.proof import places, schedules
 from lab.proof.schedules import Job, Outcome
 from lab.result import provenance
+from lab.tree import build
+from lab.tree import source as sources
 from lab.tree.build import Kernel
 from lab.tree.source import Source
 from lab.util.errors import GuestError, LabError
+from tests.unit.test_cluster import LOST, of_others
+from tests.unit.test_cuts import Crew, no_room
 
 FOUND = Outcome(
     load="resize",
@@ -43,12 +54,15 @@ def kernel(symbols: Path | None) -> Kernel:
     )
 
 
-def test_each_load_has_each_seed(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_load_has_each_seed(source: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path))
     monkeypatch.setattr(places, "write", lambda path, symbols, source: path.write_text("places"))
     with schedules.jobs(kernel(Path("map")), source, ["sync", "resize"], cpus=4, seeds=range(6, 8)) as wanted:
         made = [(job.seed, job.load, job.fs) for job in wanted]
         assert made == [(6, "sync", "xfs"), (6, "resize", "xfs"), (7, "sync", "ext4"), (7, "resize", "ext4")]
         assert {job.places.read_text() for job in wanted} == {"places"}
+        # Workers of a cluster need not see other folders.
+        assert wanted[0].places.is_relative_to(tmp_path)
     assert not wanted[0].places.exists()
 
 
@@ -134,3 +148,68 @@ def test_machine_is_told_places_and_seed(tmp_path: Path) -> None:
 def test_stalls_without_virtual_time_are_refused(machine: str, clock: str) -> None:
     with pytest.raises(LabError, match="CPUs stall in virtual time"):
         Hardware(machine, clock, stalls=smp.Stalls(Path("places"), 1))
+
+
+def test_when_an_outcome_cannot_be_kept_guests_are_ended_at_once() -> None:
+    crew: Any = Crew()
+    # Whoever keeps the error keeps what it came through.
+    with pytest.raises(OSError, match="no room left") as kept:
+        schedules.run([], no_room, crew)
+    assert crew.is_over
+    assert kept.value.__traceback__
+
+
+def test_without_a_cluster_guests_run_side_by_side_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+
+    def local(count: int, runner: Any) -> Any:
+        counts.append(count)
+        return contextlib.nullcontext(SimpleNamespace(each=lambda *_, **__: (one for one in [FOUND])))
+
+    monkeypatch.setattr(cluster, "places", lambda mem_mib, boots: boots)
+    monkeypatch.setattr(cluster, "local", local)
+    taken: list[Outcome] = []
+    schedules.run([JOB, replace(JOB, seed=5)], taken.append)
+    assert counts == [2]
+    assert taken == [FOUND]
+
+
+def ends_scheduler(kernel: Path, command: list[str], *, stalls: smp.Stalls, **_: Any) -> GuestResult:
+    """Be a guest that finds nothing; of the second seed on, end the process once the first one was kept."""
+    if stalls.seed > 1:
+        while not Path(os.environ["PWB_TEST_KEPT"]).exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return GuestResult(0, "", 1.0, "fine", {"stalls": len(stalls.places.read_text())})
+
+
+SETUP = """
+from lab.machine import guest
+from tests.unit.test_schedules import ends_scheduler
+guest.run = ends_scheduler
+"""
+
+
+def test_cluster_of_others_runs_schedules_until_it_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    debug = Kernel(Path("/kernel"), "debug", "7.3.4", "i", config, "smp", Path("map"))
+    monkeypatch.setattr(sources, "fetch", lambda: None)
+    monkeypatch.setattr(build, "build", lambda *_: debug)
+    monkeypatch.setattr(places, "write", lambda path, symbols, source: path.write_text("places"))
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path))
+    monkeypatch.setenv("PWB_TEST_KEPT", str(tmp_path / provenance.TABLE))
+    asked = ["schedules", "--load", "sync", "--output", str(tmp_path)]
+    with of_others(tmp_path, SETUP) as (address, _):
+        assert cli._run([*asked, "--seeds", "1", "--scheduler", address]) == 0
+        assert "sync, ext4, 8 CPUs, seed 1: 6 stalls, 0.0 s, nothing found" in capfd.readouterr().out
+        (tmp_path / provenance.TABLE).unlink()
+        assert cli._run([*asked, "--seeds", "3", "--scheduler", address]) == 1
+    said = capfd.readouterr()
+    assert said.err.startswith(f"pwb: error: {LOST.format(address=address)}")
+    assert said.err.count("\n") == 1
+    rows = json.loads((tmp_path / provenance.SUMMARY).read_text())
+    assert [row["seed"] for row in rows] == [1]

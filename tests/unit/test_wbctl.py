@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -946,3 +947,36 @@ def test_the_manual_page_is_sound() -> None:
         ["groff", "-man", "-ww", "-Tutf8", str(SOURCES / "wbctl.8")], capture_output=True, check=True
     )
     assert done.stderr == b""
+
+
+def section(name: str) -> list[str]:
+    """Return the lines of a section of the manual page, with what is marked up as plain words."""
+    page = (SOURCES / "wbctl.8").read_text()
+    [body] = re.findall(rf"^\.SH {name}\n(.*?)(?=^\.SH)", page, re.MULTILINE | re.DOTALL)
+    return [plain(line) for line in body.splitlines()]
+
+
+def plain(line: str) -> str:
+    text = re.sub(r"\\f.", "", line.replace(r"\-", "-"))
+    if fonts := re.match(r"\.([BIR]{1,2}) ", text):
+        # Words of which each has the other font have no space between them.
+        return (" " if len(fonts[1]) == 1 else "").join(text.split()[1:])
+    return text
+
+
+def named(line: str) -> str:
+    """Return the option that a line describes."""
+    return re.split(r"[\s\[]", line.strip())[0]
+
+
+def test_the_manual_page_has_what_the_help_has_and_no_more(machine: Machine) -> None:
+    usage, options, _ = machine.run("--help").split("\n\n")
+    forms = [line for line in usage.splitlines() if not line.startswith("\t")]
+    written = " ".join(section("SYNOPSIS")).split(" .br ")
+    assert [re.sub(r" *\| *", "|", form) for form in written] == forms
+    described = section("DESCRIPTION")
+    commands = dict.fromkeys(form.split()[1] for form in forms if not form.startswith("wbctl --"))
+    assert [line.split()[-1] for line in described if line.startswith(".SS ")] == [*commands]
+    listed = section("OPTIONS")
+    tags = [named(after) for line, after in pairwise(listed) if line == ".TP"]
+    assert sorted(tags) == sorted([*map(named, options.splitlines()), "--help"])

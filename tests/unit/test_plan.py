@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a run of a job would boot: which kernels are built, and what the cache has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.experiment import cells, fiojob, jobfile, plan, schedule
+from lab.experiment.bench import HERE, Where
+from lab.experiment.cells import Kernels
+from lab.experiment.scenario import Machine
+from lab.experiment.store import Store
+from lab.machine import host
+from lab.machine.hardware import Hardware
+from lab.tree import build
+from lab.tree.build import Kernel
+from lab.tree.source import Source
+
+SOURCE = Source(Path("/tree"), "7.3.4", "7.3", "ab")
+SETTINGS: dict[str, Any] = {
+    "fs": ["xfs"],
+    "device": "nolat",
+    "contexts": [2],
+    "dirty_limits_mib": [128],
+    "machine": "smp",
+    "cpus": 2,
+    "memory_mib": 2048,
+}
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernels:
+    """Return kernels of which the stock one is built, on a host with room."""
+
+    def kernel(flavour: str) -> Kernel:
+        return Kernel(tmp_path / flavour, flavour, "7.3.4", flavour, tmp_path / "config", "smp", change="c")
+
+    def find(flavour: str, source: Source, machine: Machine) -> tuple[Kernel, bool]:
+        assert (source, machine) == (SOURCE, "smp")
+        return kernel(flavour), flavour == "stock"
+
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "find", find)
+    monkeypatch.setattr(host, "check", lambda _: None)
+    monkeypatch.setattr(Hardware, "check", lambda _: None)
+    return Kernels(kernel("stock"), kernel("parallel"))
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.fio"
+    path.write_text("[a]\nrw=randwrite\nsize=1m\n")
+    return path
+
+
+def _said(job: Path, source: Source | None, where: Where = HERE) -> list[str]:
+    return plan.plan(job, budget_min=15, source=source, where=where, **SETTINGS).splitlines()
+
+
+def test_what_is_built_and_what_the_cache_has_is_said(
+    job: Path, kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "known_surroundings", lambda: {"qemu": "10"})
+    chosen = jobfile.scenario_of(job, **SETTINGS)
+    [stock, *_] = schedule.boots(chosen)
+    text = fiojob.inlined(chosen.name, chosen.job.text, tmp_path)
+    task = cells.task(stock, chosen, kernels, text, tmp_path / "boot")
+    task.folder.mkdir()
+    Store({"qemu": "10"}).keep(task)
+
+    first, second, whole, _, built, *_ = _said(job, SOURCE)
+    assert first == "2 CPUs nolat xfs stock: in the cache"
+    assert second.startswith("2 CPUs nolat xfs 2 contexts: about ")
+    assert whole.startswith("fio job file mine.fio: 1 boots, ")
+    assert whole.endswith(" (1 more from the cache)")
+    assert built.endswith(" for each on two cores: parallel")
+    # Not what is another boot, what is to be measured again, and what nobody knows yet.
+    for source, where in (
+        (SOURCE, replace(HERE, profiled=True)),
+        (SOURCE, replace(HERE, fresh=True)),
+        (None, HERE),
+    ):
+        said = _said(job, source, where)
+        assert said[0].startswith("2 CPUs nolat xfs stock: about ")
+        assert said[2].startswith("fio job file mine.fio: 2 boots, ")
+    assert said[4].endswith(" for each on two cores")
+
+
+@pytest.mark.usefixtures("kernels")
+def test_without_a_qemu_nothing_is_known_of_the_cache(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PWB_QEMU", raising=False)
+    assert _said(job, SOURCE)[0].startswith("2 CPUs nolat xfs stock: about ")
+
+
+def test_a_source_that_is_not_there_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path))
+    assert plan.source_at_hand(None, None) is None
+    tree = tmp_path / "source" / "linux-7.2-1"
+    tree.mkdir(parents=True)
+    (tree / ".pwb-source.json").write_text('{"version": "1"}')
+    found = plan.source_at_hand(None, "7.2")
+    assert found is not None
+    assert found.path == tree

@@ -71,13 +71,14 @@ def plan(
     ]
     boots = [boot for boot in boots if boot not in kept]
     whole_s = sum(boot.estimate_s for boot in boots) / count
-    more = f" ({len(kept)} more from the cache)" if kept else ""
+    more = f" ({len(kept)} more from the cache, --fresh measures them again)" if kept else ""
     lines.append(f"{chosen.title}: {len(boots)} boots, {count} at a time, about {duration(whole_s)}{more}")
-    if chosen.virtual and not where.fresh:
+    if chosen.virtual and not where.fresh and not found:
         lines.append("what the cache has of them takes no time (--fresh measures it again)")
     missing = [kernel.flavour for kernel, is_built in found if not is_built]
-    named = f": {' and '.join(missing) or 'none'}" if found else ""
-    lines.append(f"kernels that are not built yet come first, {BUILD_TIME}{named}")
+    if missing or not found:
+        named = f": {' and '.join(missing)}" if missing else ""
+        lines.append(f"kernels that are not built yet come first, {BUILD_TIME}{named}")
     budget = duration(60 * budget_min)
     if whole_s > 60 * budget_min:
         begun_s = itertools.accumulate((boot.estimate_s / count for boot in boots), initial=0.0)

@@ -469,8 +469,10 @@ def test_run_a_job(calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_dry_run_says_what_would_run_and_runs_nothing(
-    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Of no source nobody knows what is built.
+    monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
     job = tmp_path / "mine.fio"
     job.write_text(JOB.replace("numjobs=2", "numjobs=32"))
     assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0

@@ -72,12 +72,14 @@ def test_what_is_built_and_what_the_cache_has_is_said(
     task.folder.mkdir()
     Store({"qemu": "10"}).keep(task)
 
-    first, second, whole, _, built, *_ = _said(job, SOURCE)
+    first, second, whole, built, *_ = _said(job, SOURCE)
     assert first == "2 CPUs nolat xfs stock: in the cache"
     assert second.startswith("2 CPUs nolat xfs 2 contexts: about ")
     assert whole.startswith("fio job file mine.fio: 1 boots, ")
-    assert whole.endswith(" (1 more from the cache)")
+    assert whole.endswith(" (1 more from the cache, --fresh measures them again)")
     assert built.endswith(" for each on two cores: parallel")
+    monkeypatch.setattr(build, "find", lambda *_: (kernels.stock, True))
+    assert not any("not built" in line for line in _said(job, SOURCE))
     # Not what is another boot, what is to be measured again, and what nobody knows yet.
     for source, where in (
         (SOURCE, replace(HERE, profiled=True)),

@@ -5,17 +5,20 @@
 
 Each case has a fresh filesystem on a device-mapper device above a labblk device. Writers overwrite files by
 write() and mapped, one process changes the number of contexts and workers all the time, another syncs. After
-the case the filesystem is unmounted, mounted, and every byte is compared. In the last case the device itself
-goes away. At the end nothing may be leaked, if kmemleak is on.
+the case the filesystem is unmounted, mounted, and every byte is compared. In the last cases the device itself
+goes away: before the filesystem is unmounted, while it is mounted and unmounted over and over, and while its
+unmount writes. At the end nothing may be leaked, if kmemleak is on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import functools
 import itertools
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -30,7 +33,9 @@ from tests.guest.lab_device import (
     FIFREEZE,
     FITHAW,
     MOUNT,
+    NAME,
     NODE,
+    SETTLE_S,
     device,
     fail,
     flush,
@@ -44,6 +49,7 @@ ATTRIBUTES = {"size_mib": 384, "queues": 2, "channels": 8, "submit_ns": 200_000}
 FLUSHING = {"dirty_writeback_centisecs": 5, "dirty_expire_centisecs": 10, "dirty_background_bytes": 1 << 20}
 WRITERS, PAGES = 4, 1024
 MANY, SLOW_SUBMIT_NS = 128, 10_000_000
+GROUP_BYTES = 64 << 10
 CONTEXTS, WORKERS = 8, 4
 STEP_S = 0.2
 UPPER = "above"
@@ -61,6 +67,8 @@ FROZEN_S = Path("/sys/module/suspend/parameters/pm_test_delay")
 SUSPEND = Path("/sys/power/state")
 KTHREADD = Path("/proc/2/make-it-fail")
 FAILSLAB = Path("/sys/kernel/debug/failslab")
+# When its device goes away, F2FS drops files that are dirty and that nobody has open, and warns of them.
+FAULT_OF_STOCK = re.compile(r"WARNING: fs/f2fs/inode\.c:\d+ at f2fs_evict_inode\+")
 # How a filesystem is made smaller than its device, where it can grow while it is mounted.
 SMALLER = {
     "xfs": ["-d", f"size={SMALL_MIB}m"],
@@ -217,7 +225,6 @@ def take_memory(group: Path, path: Path) -> None:
 
 def out_of_memory(load: Load) -> None:
     """Have the kernel kill what writes, and remove its cgroup while its pages are dirty."""
-    (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     with load.put_on():
         for number in range(4):
             group = CGROUPS / f"killed{number}"
@@ -285,13 +292,6 @@ def mapped_device() -> Iterator[None]:
     run("dmsetup", "remove", "--retry", UPPER)
 
 
-def quietly(work: Callable[[], object]) -> None:
-    """Do something over and over until it fails, or the device is not there any more."""
-    with contextlib.suppress(OSError):
-        while DEVICE.exists():
-            work()
-
-
 def freeze_and_thaw() -> None:
     """Freeze and thaw; a filesystem that was shut down refuses."""
     root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
@@ -302,31 +302,152 @@ def freeze_and_thaw() -> None:
         os.close(root)
 
 
-def device_gone(fs: str) -> None:
-    """Remove the device while the filesystem is written, synced, resized, frozen and unmounted."""
-    with device(ATTRIBUTES):
-        load = Load(fs, NODE)
+def resize(settings: Path) -> None:
+    """Change the number of contexts, to one and to many."""
+    for contexts in (1, CONTEXTS):
+        (settings / "nwritebacks").write_text(str(contexts))
 
-        def resize() -> None:
-            for contexts in (1, CONTEXTS):
-                (load.settings / "nwritebacks").write_text(str(contexts))
 
-        def overwrite(file: File) -> None:
-            with file.open(os.O_RDWR) as fd:
-                file.write(fd, 0)
-                os.fsync(fd)
+def overwrite(file: File) -> None:
+    """Overwrite a page and sync the file."""
+    with file.open(os.O_RDWR) as fd:
+        file.write(fd, 0)
+        os.fsync(fd)
 
-        work: list[Callable[[], object]] = [functools.partial(overwrite, file) for file in load.files]
-        work += [resize, os.sync, freeze_and_thaw]
-        processes = [start(quietly, each) for each in work]
-        time.sleep(STEP_S)
+
+def write_in_cgroup(name: str) -> None:
+    """Make a cgroup and new files in it, and remove it while they are dirty."""
+    group = CGROUPS / name
+    group.mkdir()
+    try:
+        (group / "cgroup.procs").write_text("0")
+        for number in range(CONTEXTS):
+            # This folder is there only while the filesystem is mounted.
+            path = MOUNT / "dir0" / f"{name}{number}"
+            path.unlink(missing_ok=True)
+            path.write_bytes(bytes(GROUP_BYTES))
+    finally:
+        (CGROUPS / "cgroup.procs").write_text("0")
+        group.rmdir()
+
+
+def dirty_apart(file: File) -> None:
+    """Overwrite some pages that are far apart, so that each needs a command of its own."""
+    with file.open() as fd:
+        for page in range(0, file.most_pages, 8):
+            file.write(fd, page)
+
+
+def is_mounted() -> bool:
+    """Tell whether a filesystem is mounted; one that was shut down lets nobody look at its root."""
+    return f" {MOUNT} " in Path("/proc/self/mounts").read_text()
+
+
+def umount_and_mount(load: Load) -> None:
+    """Unmount lazily and mount again; if the last file was closed in between, the filesystem was gone."""
     run("umount", "--lazy", str(MOUNT))
+    run("mount", "-t", load.fs, NODE, str(MOUNT))
+
+
+@contextlib.contextmanager
+def meanwhile(*work: Callable[[], object]) -> Iterator[None]:
+    """Do things over and over, each in a process, whatever they come to: the device goes away."""
+    over = shared_words(1)
+
+    def repeat(each: Callable[[], object]) -> None:
+        while not over[0]:
+            with contextlib.suppress(OSError, subprocess.CalledProcessError):
+                each()
+
+    processes = [start(repeat, each) for each in work]
+    time.sleep(STEP_S)
+    yield
+    over[0] = 1
     for process in processes:
         process.join()
     if any(process.exitcode for process in processes):
         fail("a process failed when the device was gone, see above")
+
+
+def disturbances(load: Load) -> list[Callable[[], object]]:
+    """Return what goes on while a device is removed, but for unmounts."""
+    work: list[Callable[[], object]] = [functools.partial(overwrite, file) for file in load.files]
+    work += [functools.partial(resize, load.settings), os.sync, freeze_and_thaw]
+    return [*work, functools.partial(write_in_cgroup, "writes")]
+
+
+class RemovalLog(Log):
+    """The kernel's log while devices go away, without what is a fault of stock."""
+
+    def _records(self) -> Iterator[str]:
+        return (record for record in super()._records() if not FAULT_OF_STOCK.search(record))
+
+
+def nothing_stays(load: Load) -> None:
+    """See that the filesystem and the settings of its device go when the device is gone."""
+    filesystem = Path("/sys/fs", load.fs, NAME)
+    end = time.monotonic() + SETTLE_S
+    while filesystem.exists():
+        if time.monotonic() > end:
+            fail(f"{filesystem} is there still: the unmount of a device that is gone has not ended")
+        time.sleep(0.01)
     if load.settings.exists():
         fail("the settings of a device that is gone are still there")
+
+
+def device_gone(fs: str) -> None:
+    """Remove the device while the filesystem is written, synced, resized and frozen, and unmount it then."""
+    with contextlib.ExitStack() as present:
+        present.enter_context(device(ATTRIBUTES))
+        load = Load(fs, NODE)
+        fd = os.open(load.files[0].path, os.O_RDWR)
+        with meanwhile(*disturbances(load)):
+            present.close()
+            run("umount", "--lazy", str(MOUNT))
+        try:
+            os.fsync(fd)
+            fail("who has a file open is not told that its device is gone")
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+        os.close(fd)
+    nothing_stays(load)
+
+
+def device_gone_amid_unmounts(fs: str) -> None:
+    """Remove the device while the filesystem is unmounted and mounted, too, all the time."""
+    with contextlib.ExitStack() as present:
+        present.enter_context(device(ATTRIBUTES))
+        load = Load(fs, NODE)
+        with meanwhile(*disturbances(load), functools.partial(umount_and_mount, load)):
+            present.close()
+    if is_mounted():
+        run("umount", str(MOUNT))
+    nothing_stays(load)
+
+
+def device_gone_while_unmount_writes(fs: str) -> None:
+    """Remove the device while an unmount writes what is dirty; again if the unmount was faster."""
+    raced = False
+    while not raced:
+        with contextlib.ExitStack() as present:
+            present.enter_context(device(ATTRIBUTES))
+            load = Load(fs, NODE)
+            (DEVICE / "submit_ns").write_text(str(SLOW_SUBMIT_NS))
+            together(dirty_apart, load.files)
+            with meanwhile(functools.partial(resize, load.settings), os.sync):
+                unmount = start(run, "umount", str(MOUNT))
+                while is_mounted() and unmount.is_alive():
+                    time.sleep(0.001)
+                raced = unmount.is_alive()
+                present.close()
+                unmount.join()
+        if unmount.exitcode:
+            fail("the unmount of a device that goes away meanwhile fails, see above")
+        nothing_stays(load)
+
+
+GONE = (device_gone, device_gone_amid_unmounts, device_gone_while_unmount_writes)
 
 
 def leaks() -> str:
@@ -344,6 +465,7 @@ def main(fs: str) -> None:
     log = Log()
     flush(FLUSHING)
     MOUNT.mkdir(exist_ok=True)
+    (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     are_seen = "kmemleak=on" in Path("/proc/cmdline").read_text()
     if are_seen:
         with log.only_reports():
@@ -356,10 +478,12 @@ def main(fs: str) -> None:
             case(load)
             load.conclude()
         print(f"{case.__name__}: as it should be", flush=True)
-    for _ in range(3):
-        with log.only_reports():
-            device_gone(fs)
-    print("device_gone: as it should be", flush=True)
+    log = RemovalLog()
+    for gone in GONE:
+        for _ in range(3):
+            with log.only_reports():
+                gone(fs)
+        print(f"{gone.__name__}: as it should be", flush=True)
     are_seen = "kmemleak=on" in Path("/proc/cmdline").read_text()
     if are_seen:
         with log.only_reports():

@@ -10,7 +10,7 @@ import pytest
 
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
-from tests.guest import faults
+from tests.guest import faults, live_objects
 from tests.guest.marks import long
 from tests.guest.output import output_of
 
@@ -30,7 +30,7 @@ def report_of(kernel: Kernel, fs: str, *arguments: str, **settings: int) -> str:
     done = re.findall(r"^(\w+): as it should be$", report, re.MULTILINE)
     # User-mode Linux cannot suspend with several CPUs.
     cases = faults.cases(fs, can_suspend=kernel.machine == "smp")
-    assert done == [*(case.__name__ for case in cases), "device_gone"]
+    assert done == [*(case.__name__ for case in cases), *(gone.__name__ for gone in faults.GONE)]
     return report
 
 
@@ -44,3 +44,16 @@ def test_machine_fails_while_contexts_write(debug_kernel: Kernel, fs: str) -> No
 @pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
 def test_nothing_is_leaked(uml_debug_kernel: Kernel, fs: str) -> None:
     assert report_of(uml_debug_kernel, fs, "kmemleak=on", cpus=1).endswith("leaks: none\n")
+
+
+@pytest.mark.parametrize("fs", long("xfs", "ext4", "f2fs"))
+def test_nothing_is_left_of_devices_and_cgroups(uml_debug_kernel: Kernel, fs: str) -> None:
+    report = output_of(
+        uml_debug_kernel,
+        ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.leftovers", fs],
+        fs="none",
+        possible_cpus=faults.CONTEXTS,
+        kernel_arguments=[f"nwritebacks={faults.CONTEXTS}", *live_objects.KERNEL_ARGUMENTS],
+    )
+    rounds = re.findall(r"^(\w+): nothing is left$", report, re.MULTILINE)
+    assert rounds == ["devices", "cgroups"]

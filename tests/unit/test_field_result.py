@@ -131,7 +131,10 @@ def test_beside_a_bench_and_in_diff(
     again.mkdir()
     record.save(replace(STOCK, date="2026-02-02T03:04:05+00:00"), again)
     assert cli._run(["diff", str(archive), str(again)]) == 0
-    assert "| Fast-Drive-1TB | 4 | xfs | 256 MiB | stock |" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    # A server's limit is a share of its memory.
+    assert "| Fast-Drive-1TB | 4 | xfs | 20% of memory | stock |" in told
+    assert "20% of memory (256 MiB in A, 256 MiB in B)" in told
 
 
 def test_an_earlier_page_stays_beside_a_bench_and_in_diff(

@@ -326,3 +326,33 @@ def _quiet() -> None:
     # Dask gives its client a level of its own.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def hand_over(
+    work: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    take: Callable[[Result], None],
+    *,
+    mem_mib: int,
+    runner: Runner,
+    crew: SideBySide | None,
+    own_cores: bool = True,
+) -> None:
+    """Have jobs done side by side, and hand over what comes of each as soon as it is known.
+
+    Args:
+        work: as for :meth:`SideBySide.each`, like the jobs and the memory.
+        jobs: at least one.
+        take: is given each result; what it raises ends all guests.
+        mem_mib: the memory of a guest.
+        runner: as for :func:`local`.
+        crew: does the jobs; None: this machine, as many at once as it has room for.
+        own_cores: as for local.
+
+    Raises:
+        LabError: as for each.
+    """
+    with contextlib.ExitStack() as stack:
+        workers = crew or stack.enter_context(local(places(mem_mib, len(jobs)), runner, own_cores=own_cores))
+        for result in stack.enter_context(contextlib.closing(workers.each(work, jobs, mem_mib=mem_mib))):
+            take(result)

@@ -7,7 +7,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -147,13 +146,7 @@ def run(wanted: Sequence[Job], take: Callable[[Outcome], None], crew: SideBySide
     """
     # User-mode Linux has its CPUs at once only on as many cores; in virtual time one core does for all.
     own_cores = all(job.machine == "smp" for job in wanted)
-    count = cluster.places(MEM_MIB, len(wanted))
-    with (
-        nullcontext(crew) if crew else cluster.local(count, guest.run, own_cores=own_cores) as workers,
-        closing(workers.each(boot, wanted, mem_mib=MEM_MIB)) as ended,
-    ):
-        for outcome in ended:
-            take(outcome)
+    cluster.hand_over(boot, wanted, take, mem_mib=MEM_MIB, runner=guest.run, crew=crew, own_cores=own_cores)
 
 
 def boot(job: Job, *, lie: bool = False) -> Outcome:

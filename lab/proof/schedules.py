@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -138,13 +138,7 @@ def run(wanted: Sequence[Job], take: Callable[[Outcome], None], crew: SideBySide
     Raises:
         LabError: a guest could not be set up, workers died on one, or the scheduler was lost.
     """
-    count = cluster.places(MEM_MIB, len(wanted))
-    with (
-        nullcontext(crew) if crew else cluster.local(count, guest.run) as workers,
-        closing(workers.each(boot, wanted, mem_mib=MEM_MIB)) as ended,
-    ):
-        for outcome in ended:
-            take(outcome)
+    cluster.hand_over(boot, wanted, take, mem_mib=MEM_MIB, runner=guest.run, crew=crew)
 
 
 def boot(job: Job, *, stalls: bool = True) -> Outcome:

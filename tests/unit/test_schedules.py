@@ -160,17 +160,17 @@ def test_when_an_outcome_cannot_be_kept_guests_are_ended_at_once() -> None:
 
 
 def test_without_a_cluster_guests_run_side_by_side_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = []
+    asked = []
 
-    def local(count: int, runner: Any) -> Any:
-        counts.append(count)
+    def local(count: int, runner: Any, *, own_cores: bool) -> Any:
+        asked.append((count, own_cores))
         return contextlib.nullcontext(SimpleNamespace(each=lambda *_, **__: (one for one in [FOUND])))
 
     monkeypatch.setattr(cluster, "places", lambda mem_mib, boots: boots)
     monkeypatch.setattr(cluster, "local", local)
     taken: list[Outcome] = []
     schedules.run([JOB, replace(JOB, seed=5)], taken.append)
-    assert counts == [2]
+    assert asked == [(2, True)]
     assert taken == [FOUND]
 
 

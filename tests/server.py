@@ -44,8 +44,9 @@ def end(*_):
 signal.signal(signal.SIGINT, end)
 if (root / "stubborn").exists():
     signal.signal(signal.SIGTERM, lambda *_: (root / "asked").write_text(""))
-# Whoever waits for this may ask it to end at once.
-(root / "fio.pid").write_text(str(os.getpid()))
+# Whoever waits for this may ask it to end at once, and reads it: it comes whole.
+(root / "fio.pid.new").write_text(str(os.getpid()))
+(root / "fio.pid.new").rename(root / "fio.pid")
 # As fio's that tells progress, while its jobs run.
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 knob = root / "sys" / "class" / "bdi" / "259:0" / "nwritebacks"

@@ -74,8 +74,13 @@ static int sb_nr_wb_ctx(struct super_block *sb, enum wb_affinity affinity)
 unsigned int wb_affinity_index(struct inode *inode)
 {
 	enum wb_affinity affinity = READ_ONCE(inode_to_bdi(inode)->wb_affinity);
-	int nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
+	int nr_wb_ctx;
 
+	/* every inode is asked for that is dirtied or was written */
+	if (!sb_has_parallel_writeback(inode->i_sb))
+		return 0;
+
+	nr_wb_ctx = sb_nr_wb_ctx(inode->i_sb, affinity);
 	if (affinity != WB_AFFINITY_INO && READ_ONCE(inode->i_wb)) {
 		unsigned int index = inode_wb_ctx(inode)->index;
 
@@ -139,7 +144,7 @@ static unsigned int wb_affinity_home(struct inode *inode)
  */
 bool wb_affinity_is_misplaced(struct inode *inode, struct bdi_writeback *wb)
 {
-	return (inode->i_sb->s_iflags & SB_I_WB_CTX) &&
+	return sb_has_parallel_writeback(inode->i_sb) &&
 	       inode_is_placed_by_fs(inode, READ_ONCE(wb->bdi->wb_affinity)) &&
 	       wb_affinity_home(inode) != wb->ctx->index;
 }
@@ -167,7 +172,7 @@ struct bdi_writeback_ctx *wb_affinity_next_ctx(struct inode *inode,
 	int nr_wb_ctx;
 
 	if (ctx || !pressure || affinity == WB_AFFINITY_INO ||
-	    !(inode->i_sb->s_iflags & SB_I_WB_CTX) || !wb_has_backlog(wb) ||
+	    !sb_has_parallel_writeback(inode->i_sb) || !wb_has_backlog(wb) ||
 	    inode_is_placed_by_fs(inode, affinity))
 		return ctx;
 

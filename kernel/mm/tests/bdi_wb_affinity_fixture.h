@@ -6,6 +6,7 @@
 #ifndef _BDI_WB_AFFINITY_FIXTURE_H
 #define _BDI_WB_AFFINITY_FIXTURE_H
 
+#include <kunit/test-bug.h>
 #include "bdi_wb_fixture.h"
 
 #define NR_CTX	4
@@ -37,6 +38,16 @@ static const struct super_operations opinionated = {
 static const struct super_operations modest = {
 	.get_inode_wb_ctx_idx = by_generation,
 	.get_max_wb_ctx = two_at_most,
+};
+
+static inline unsigned int nobody_asks(struct inode *inode, int nr_wb_ctx)
+{
+	KUNIT_FAIL(kunit_get_current_test(), "the filesystem was asked");
+	return 0;
+}
+
+static const struct super_operations unasked = {
+	.get_inode_wb_ctx_idx = nobody_asks,
 };
 
 /* a filesystem with an opinion on four contexts, and an inode without one */

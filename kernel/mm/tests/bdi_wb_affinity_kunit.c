@@ -36,6 +36,15 @@ static void filesystem_limits_the_contexts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3, wb_affinity_index(&fixture->inode));
 }
 
+static void one_context_needs_no_choice(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->sb.s_op = &unasked;
+	fixture->bdi->nr_wb_ctx = 1;
+	KUNIT_EXPECT_EQ(test, 0, wb_affinity_index(&fixture->inode));
+}
+
 static void attached_inode_stays(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
@@ -134,6 +143,7 @@ static struct kunit_case wb_affinity_test_cases[] = {
 	KUNIT_CASE(filesystem_decides),
 	KUNIT_CASE(inode_number_decides_otherwise),
 	KUNIT_CASE(filesystem_limits_the_contexts),
+	KUNIT_CASE(one_context_needs_no_choice),
 	KUNIT_CASE(attached_inode_stays),
 	KUNIT_CASE(rotor_takes_turns),
 	KUNIT_CASE(least_loaded_is_found),

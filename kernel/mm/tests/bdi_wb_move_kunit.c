@@ -91,6 +91,17 @@ static void context_with_a_backlog_hands_over_to_an_idle_one(struct kunit *test)
 	dequeue_both(test);
 }
 
+static void one_context_asks_nobody(struct kunit *test)
+{
+	struct wb_affinity_fixture *fixture = test->priv;
+
+	fixture->sb.s_op = &unasked;
+	fixture->bdi->nr_wb_ctx = 1;
+	queue_both(test, 0);
+	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	dequeue_both(test);
+}
+
 static void only_inode_of_a_context_stays(struct kunit *test)
 {
 	struct wb_affinity_fixture *fixture = test->priv;
@@ -256,6 +267,7 @@ static void filesystem_without_contexts_is_left_alone(struct kunit *test)
 static struct kunit_case wb_move_test_cases[] = {
 	KUNIT_CASE(number_holds_wherever_the_inode_is),
 	KUNIT_CASE(context_with_a_backlog_hands_over_to_an_idle_one),
+	KUNIT_CASE(one_context_asks_nobody),
 	KUNIT_CASE(only_inode_of_a_context_stays),
 	KUNIT_CASE(only_inode_of_the_other_list_stays),
 	KUNIT_CASE(misplaced_inode_goes_home_when_all_are_busy),

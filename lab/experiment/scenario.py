@@ -170,6 +170,8 @@ class Scenario(Strict):
     at the counters. ``mkfs`` has further arguments of a filesystem's mkfs, in which ``{cpus}`` stands
     for the guest's CPUs to each of its devices, at least 2. ``prepare`` is a shell script that runs in the
     filesystem before every fio run; what it leaves running in the background gets a SIGTERM after that run.
+    ``own_boots`` gives each setting a guest of its own where several could share one: what the kernel has
+    learnt in one run, as of a cgroup, is known to the next.
     ``view`` is what makes the table of a result that is kept (lab/docs/measurements.py).
     ``published`` and ``bars`` are what ``pwb compare`` puts beside the result.
     ``timeout_s`` is for one boot, in seconds of the host.
@@ -197,6 +199,7 @@ class Scenario(Strict):
     mkfs: dict[Filesystem, list[str]] = Field(default_factory=dict)
     files: Files | None = None
     prepare: str | None = None
+    own_boots: bool = False
     job: Job
     timeout_s: float = Field(default=300, gt=0)
     full: Full = Full()

@@ -141,7 +141,7 @@ def boots(chosen: Scenario) -> list[Boot]:
 
     Within a round, stock, each number of contexts and separate BDIs follow each other on one filesystem, so
     that a drift of the machine meets all of them; the first one changes from round to round. In virtual time
-    nothing drifts: settings that one filesystem can have in turn share a boot.
+    nothing drifts: settings that one filesystem can have in turn share a boot, if the scenario lets them.
     """
     return [
         boot
@@ -158,9 +158,8 @@ def _on_one_filesystem(chosen: Scenario, device: str, fs: Filesystem, cpus: int,
     limits = tuple(limit.longer(longer) for limit in chosen.limits)
     parts = [limits] if chosen.reusable_files else [(limit,) for limit in limits]
     settings = _rotated(_settings(chosen, cpus), number)
-    together = (
-        _mergeable(settings) if chosen.virtual and chosen.reusable_files else [(one,) for one in settings]
-    )
+    may_share = chosen.virtual and chosen.reusable_files and not chosen.own_boots
+    together = _mergeable(settings) if may_share else [(one,) for one in settings]
     has_direct = "direct" in _bounds(chosen, cpus)
     return [
         Boot(

@@ -113,6 +113,11 @@ def test_in_virtual_time_settings_share_a_boot_where_they_can() -> None:
     assert len(schedule.boots(_on_smp(repetitions=1, files=None))) == 2 * 5
 
 
+def test_a_scenario_may_want_a_boot_for_each_setting() -> None:
+    boots = schedule.boots(_on_smp(repetitions=1, own_boots=True, bounds=[]))
+    assert [boot.setting.contexts for boot in boots] == [1, 1, 2, 8]
+
+
 def test_modes_that_need_a_mount_share_no_boot() -> None:
     chosen = _on_smp(repetitions=1, ag_modes=["off", "rotor"], bounds=[])
     assert [len(boot.settings) for boot in schedule.boots(chosen)] == [1, 3, 3]

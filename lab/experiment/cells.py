@@ -214,7 +214,7 @@ def _files(boot: Boot, chosen: Scenario, job: str) -> dict[str, str]:
     """Return what guest/load.py needs, by file name."""
     files = {"job.fio": job}
     layout = None
-    if not chosen.files:
+    if not chosen.files and (boot.device_count > 1 or not fiojob.makes_files_as_it_runs(job)):
         layout = "layout.fio"
         files[layout] = fiojob.layout_only(job)
     if boot.direct:
@@ -247,6 +247,7 @@ def _run(step: Step, boot: Boot, chosen: Scenario) -> dict[str, Any]:
         "WINDOW_S": f"{(window.window_s or 0) * 1000:.0f}ms",
         "CPUS": str(boot.cpus),
         "FILE_MIB": str(chosen.files.size_for(boot.cpus) if chosen.files else 0),
+        "FILES": str((chosen.job.total_files or 0) // boot.cpus),
     }
     is_stopped = chosen.stopped_after_s is not None and window.window_s is not None
     return {

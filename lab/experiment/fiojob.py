@@ -23,7 +23,7 @@ _CACHE_OPTION = re.compile(r"^\s*(direct|buffered)\s*(=.*)?$")
 # fio's values of rw that write.
 _WRITING = ("write", "rw")
 # Variables of a scenario's job, which has its values in the guest only.
-_VARIABLES = {"RAMP_S": "1", "WINDOW_S": "1", "CPUS": "1", "FILE_MIB": "1"}
+_VARIABLES = {"RAMP_S": "1", "WINDOW_S": "1", "CPUS": "1", "FILE_MIB": "1", "FILES": "1"}
 
 
 def check(name: str, text: str, folder: Path) -> None:
@@ -110,6 +110,11 @@ def direct(text: str) -> str:
     """Return the same job around the page cache: its own choice of buffered or direct is replaced."""
     kept = [line for line in text.splitlines() if not _CACHE_OPTION.match(line)]
     return "[global]\ndirect=1\n" + "\n".join(kept) + "\n"
+
+
+def makes_files_as_it_runs(text: str) -> bool:
+    """Return whether no file of the job is there before its first write."""
+    return all(options.get("create_on_open", "0") == "1" for options in sections(text))
 
 
 def layout_only(text: str) -> str:

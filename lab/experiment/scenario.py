@@ -137,10 +137,12 @@ class Job(Strict):
     """A fio job file, by its text.
 
     ``${RAMP_S}`` and ``${WINDOW_S}`` are those of the current limit, ``${CPUS}`` are the guest's CPUs, and
-    ``${FILE_MIB}`` is the size of each of the scenario's files.
+    ``${FILE_MIB}`` is the size of each of the scenario's files. ``total_files`` is for a job that makes its
+    own as it runs: ``${FILES}`` is the share of each CPU, for fio takes time and memory for every file.
     """
 
     text: str = Field(min_length=1)
+    total_files: int | None = Field(default=None, ge=64)
 
 
 class Full(Strict):

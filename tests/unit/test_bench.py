@@ -218,6 +218,7 @@ def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels)
         "WINDOW_S": "4000ms",
         "CPUS": "2",
         "FILE_MIB": "4",
+        "FILES": "0",
     }
     assert two["plan"]["runs"][0]["settings"] == {"nwritebacks": "2"}
     assert stock["command"][-2:] == ["guest.load", "/results/plan.json"]
@@ -298,6 +299,19 @@ def test_jobs_reach_the_guest_unmodified_and_the_bound_derived(tmp_path: Path, k
     assert (where / "job.fio").read_text() == samples.JOB
     assert "direct=1" in (where / "direct.fio").read_text()
     assert "create_only=1" in (where / "layout.fio").read_text()
+
+
+def test_files_that_come_as_the_job_runs_are_not_laid_out_but_for_several_devices(
+    tmp_path: Path, kernels: Kernels
+) -> None:
+    text = samples.JOB + "create_on_open=1\nnrfiles=${FILES}\n"
+    job = {"text": text, "total_files": 100}
+    chosen = samples.small_scenario(files=None, filesystems=["xfs"], contexts=[1], repetitions=1, job=job)
+    runner = FakeGuest()
+    _measure(chosen, kernels, runner, tmp_path)
+    has_layout = {(call["device_count"], call["plan"]["layout_job"] is not None) for call in runner.calls}
+    assert has_layout == {(1, False), (2, True)}
+    assert {run["env"]["FILES"] for call in runner.calls for run in call["plan"]["runs"]} == {"50"}
 
 
 def test_a_failing_job_is_an_error_and_latest_stays(tmp_path: Path, kernels: Kernels) -> None:

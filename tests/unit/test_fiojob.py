@@ -62,6 +62,12 @@ def test_layout_only_goes_ahead_of_the_job() -> None:
     assert fiojob.layout_only("[x]\n").splitlines() == ["[global]", "create_only=1", "[x]"]
 
 
+def test_a_job_makes_its_files_as_it_runs_if_each_of_its_sections_does() -> None:
+    late = "[global]\nrw=write\nsize=1m\n[x]\ncreate_on_open=1\n"
+    assert fiojob.makes_files_as_it_runs(late)
+    assert not fiojob.makes_files_as_it_runs(late + "[y]\n")
+
+
 def test_paths_are_those_that_fio_reads() -> None:
     with pytest.raises(LabError, match=r"directory=/data lies outside"):
         _check("[x]\nrw=randwrite\nsize=1m\ndirectory=/data ; where\n")

@@ -45,6 +45,16 @@ AUTO_ASKED: tuple[tuple[str, bool, float | None, float | None], ...] = (
     ("latency_p99_us", False, None, 1.05),
     ("extents", False, None, 1.01),
 )
+#: Measurements of the kernel's own number under other loads than random overwrites, and what those are.
+AUTO_LOADS = {
+    "auto-allocate": "random allocation",
+    "auto-append": "appends with fsync",
+    "auto-cgroups": "two cgroups",
+    "auto-reads": "reads beside writes",
+    "auto-small": "small files",
+    "auto-stream": "a stream",
+    "auto-streams": "16 streams",
+}
 #: Of a line of prose.
 WIDEST = 110
 DEVICES = {
@@ -267,8 +277,12 @@ def fragments(name: str) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """The kernel's own number of contexts, and what it is held against, on one device and filesystem."""
+    """The kernel's own number of contexts, and what it is held against, on one device and filesystem.
 
+    ``load`` is empty for plain random overwrites.
+    """
+
+    load: str
     stock: Cell
     auto: Cell
     fixed: Sequence[Cell]
@@ -280,8 +294,13 @@ class Found:
 
     @property
     def where(self) -> str:
-        """Name the device and the filesystem."""
-        return f"{DEVICES[self.auto.device]}, {TITLES[self.auto.fs]}"
+        """Name the load, the device and the filesystem."""
+        return f"{self.load_and_device}, {TITLES[self.auto.fs]}"
+
+    @property
+    def load_and_device(self) -> str:
+        """Name the load and the device."""
+        return ", ".join(filter(None, (self.load, DEVICES[self.auto.device])))
 
 
 def found_in(name: str) -> list[Found]:
@@ -291,6 +310,7 @@ def found_in(name: str) -> list[Found]:
         groups.setdefault((cell.device, cell.fs), []).append(cell)
     return [
         Found(
+            load=AUTO_LOADS.get(name, ""),
             stock=one(of, variant="stock"),
             auto=one(of, variant="parallel", contexts=None),
             fixed=[cell for cell in of if cell.variant == "parallel" and cell.contexts],
@@ -307,18 +327,18 @@ def _fixed_said(every: Iterable[Found]) -> str:
 
 
 def found(*names: str) -> str:
-    """Return the table of what the kernel's own number of contexts comes to, a row for each device."""
+    """Return the table of what the kernel's own number of contexts comes to, by load and device."""
     every = [each for name in names for each in found_in(name)]
     rows = []
-    for device in dict.fromkeys(each.auto.device for each in every):
+    for place in dict.fromkeys(each.load_and_device for each in every):
         columns: list[list[str]] = []
         for each in every:
-            if each.auto.device == device:
+            if each.load_and_device == place:
                 stock, auto = each.stock.mib_s.median, each.auto.mib_s.median
                 eight = one(each.fixed, contexts=8).mib_s.median
                 ratios = (eight / stock, auto / stock, auto / each.best.mib_s.median)
                 columns.append([f"{ratio:.2f}" for ratio in ratios])
-        rows.append([DEVICES[device], *(", ".join(told) for told in zip(*columns, strict=True))])
+        rows.append([place, *(", ".join(told) for told in zip(*columns, strict=True))])
     heads = (
         "XFS, ext4, F2FS",
         "8 contexts, of stock",

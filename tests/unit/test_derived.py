@@ -44,6 +44,13 @@ def test_what_is_found_names_the_numbers_that_it_is_held_against(monkeypatch: py
     assert row == "| SATA SSD | 1.10 | 0.99 | 0.90 |"
 
 
+def test_a_load_that_is_not_plain_overwrites_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(monkeypatch, cells(99))
+    rows = derived.found("auto-overwrite", "auto-small").splitlines()[2:]
+    assert rows == ["| SATA SSD | 1.10 | 0.99 | 0.90 |", "| small files, SATA SSD | 1.10 | 0.99 | 0.90 |"]
+    assert "; small files, SATA SSD, XFS 0.900 |" in derived.misses("auto-overwrite", "auto-small")
+
+
 def test_every_cell_that_misses_what_is_asked_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     kept(monkeypatch, cells(98.96, p99_us=105.01))
     rows = [line.strip("| ").split(" | ") for line in derived.misses("auto").splitlines()[2:]]

@@ -65,25 +65,6 @@ def test_f2fs_deals_its_inodes_out_in_turn(debug_kernel: Kernel) -> None:
     assert min(first, second) >= 2
 
 
-def test_f2fs_has_two_flushers_for_what_takes_new_blocks_and_all_for_the_rest(debug_kernel: Kernel) -> None:
-    write = "for i in $(seq 8); do dd if=/dev/zero of=$i bs=64k count=4 conv=notrunc 2>/dev/null; done"
-    script = f"""
-        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
-        mkdir $PWB_MNT/new && cd $PWB_MNT/new
-        sync
-        {write}
-        {DIRTY} | xargs
-        sync
-        echo 3 > /proc/sys/vm/drop_caches
-        cat * > /dev/null
-        {write}
-        {DIRTY} | xargs
-    """
-    new, old = (numbers(line) for line in run(debug_kernel, script, fs="f2fs", contexts=4).splitlines())
-    assert min(new[:2]) >= 4 and sum(new[2:]) == 0
-    assert len(old) == 4 and min(old) >= 2
-
-
 def test_xfs_binds_an_allocation_group(debug_kernel: Kernel) -> None:
     # A new directory goes to the next group: four of eight contexts are of use.
     script = f"""

@@ -76,7 +76,7 @@ unsigned int wb_affinity_index(struct inode *inode)
 	enum wb_affinity affinity = READ_ONCE(inode_to_bdi(inode)->wb_affinity);
 	int nr_wb_ctx;
 
-	/* every inode is asked for that is dirtied or was written */
+	/* common, and asked of every inode that is dirtied or was written */
 	if (!sb_has_parallel_writeback(inode->i_sb))
 		return 0;
 

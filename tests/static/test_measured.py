@@ -47,8 +47,7 @@ def test_the_headline_is_of_its_scenario_as_it_stands() -> None:
 def test_in_real_runs_too_stock_gains_nothing_over_itself() -> None:
     """One context runs stock's code: were it any other setting, no result may say that it gains or loses.
 
-    It is judged by the smallest margin that there is, without what a null would add to it. How many cannot be
-    told depends on how long each was measured; at least ten have to be.
+    It is judged by the smallest margin that there is, without what a null would add to it.
     """
     found: Counter[verdict.Kind] = Counter()
     for name in measurements.names():
@@ -64,7 +63,7 @@ def test_in_real_runs_too_stock_gains_nothing_over_itself() -> None:
                 found[replace(judged, null=0.0).kind] += 1
     assert found.total() >= 30
     assert found["gain"] + found["loss"] <= 0.05 * found.total()
-    assert found["same"] >= 10
+    assert found["same"] >= found.total() / 2
 
 
 def test_every_published_number_is_compared_in_what_is_kept() -> None:

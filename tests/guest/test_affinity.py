@@ -336,6 +336,25 @@ def test_f2fs_overwrites_files_side_by_side_from_the_first_time(debug_kernel: Ke
     assert not is_one_after_the_other([page for page in pages if page in first.values()])
 
 
+def test_f2fs_looks_nothing_up_to_see_whether_fsync_of_a_page_needs_a_turn(debug_kernel: Kernel) -> None:
+    # Only flushers know what a file did the last time, and none has written this one.
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        {sys.executable} -c 'import os, sys; file = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+for page in range(16):
+    os.pwrite(file, bytes(4096), page * 4096)
+os.fsync(file)
+trace = "/sys/kernel/tracing"
+open(trace + "/events/f2fs/f2fs_lookup_extent_tree_start/enable", "w").write("1")
+for page in range(16):
+    os.pwrite(file, bytes(4096), page * 4096)
+    os.fsync(file)
+print(open(trace + "/trace").read().count("f2fs_lookup_extent_tree_start:"))' $PWB_MNT/file
+    """
+    one, two = (int(run(debug_kernel, script, fs="f2fs", contexts=number)) for number in (1, 2))
+    assert 0 < one == two
+
+
 def test_number_holds_under_load(debug_kernel: Kernel) -> None:
     # Every fourth file: their numbers are all multiples of four.
     script = f"""

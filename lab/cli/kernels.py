@@ -92,7 +92,7 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 
 @cli.command()
 @click.option("--machine", metavar="uml|smp", help="Machine to build for  [default: uml; without names both]")
-@click.argument("flavours", nargs=-1, metavar="[stock|parallel|debug|nocgroup|traced|kcsan]...")
+@click.argument("flavours", nargs=-1, metavar="[stock|prepared|parallel|debug|nocgroup|traced|kcsan]...")
 @source_options
 def build(flavours: tuple[str, ...], machine: str | None, tree: Path | None, series: str | None) -> None:
     """Build kernels, all that the tests need unless named; print where each is."""

@@ -69,7 +69,7 @@ def guest_options(command: _F) -> _F:
                 "--kernel",
                 default="parallel",
                 show_default=True,
-                metavar="stock|parallel|debug|nocgroup|traced|kcsan|PATH",
+                metavar="stock|prepared|parallel|debug|nocgroup|traced|kcsan|PATH",
                 help="Kernel to boot, built first where missing",
             ),
             click.option(

@@ -12,9 +12,11 @@ from lab.docs import measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import FIGURES, Spread
 from lab.result import bottleneck_table, report, throttle
+from lab.result.interval import paired_interval
 from lab.result.provenance import SUMMARY
 from lab.result.published_table import Summary
 from lab.result.results import Cell
+from lab.result.verdict import paired_rates
 from lab.util import markdown
 from lab.util.errors import LabError
 
@@ -194,6 +196,22 @@ def placements(name: str, published: str) -> str:
         "of stock",
         "most tasks wait for a lock in",
     )
+    return markdown.table(heads, rows, left=1)
+
+
+def prepared(name: str) -> str:
+    """Return the table of what patches cost that are to cost nothing: multiples of stock, with intervals."""
+    cells = measurements.cells(name)
+    rows = []
+    for fs in dict.fromkeys(cell.fs for cell in cells):
+        stock = one(cells, fs=fs, variant="stock")
+        told = []
+        for variant in ("prepared", "parallel"):
+            of_stock = paired_interval(paired_rates(one(cells, fs=fs, variant=variant), stock))
+            assert of_stock is not None
+            told.append(f"{of_stock.ratio:.3f} ({of_stock.low:.3f} to {of_stock.high:.3f})")
+        rows.append([TITLES[fs], _range(stock.mib_s, 0), *told])
+    heads = ("", "stock, MiB/s", "patches that prepare, of stock", "all patches, 1 context, of stock")
     return markdown.table(heads, rows, left=1)
 
 

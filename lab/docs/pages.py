@@ -167,6 +167,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "misses": derived.misses,
     "modes": derived.modes,
     "placements": derived.placements,
+    "prepared": derived.prepared,
     "verdict": derived.verdict,
     "workers": derived.workers,
 }

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, PlainValidator
 
-Variant = Literal["stock", "parallel", "bdis", "direct"]
+#: Stock, our kernel, and that with the first patches of ours only; and two bounds, which run stock.
+Variant = Literal["stock", "prepared", "parallel", "bdis", "direct"]
+Flavour = Literal["stock", "prepared", "parallel"]
 Filesystem = Literal["xfs", "ext4", "f2fs"]
 Affinity = Literal["fs", "ino", "rotor", "least-loaded"]
 AgMode = Literal["off", "ag-hint", "rotor", "generic"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.experiment import cells, cluster, fiojob, jobfile, schedule
 from lab.experiment import scenario as scenarios
-from lab.experiment.cells import Kernels, Runner, tool
+from lab.experiment.cells import Runner, tool
 from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.session import measure
@@ -32,8 +32,7 @@ CPUS_SLEEP = (
 )
 # The kernel's limit of nwritebacks (BDI_WB_CTX_PER_CPU).
 CONTEXTS_PER_CPU = 4
-#: The kernels that are compared, and how long they take to build.
-FLAVOURS = ("stock", "parallel")
+#: How long a kernel takes to build.
 BUILD_TIME = "a quarter of an hour for each on two cores"
 
 
@@ -149,9 +148,9 @@ def _build_and_measure(
         if chosen.virtual and where.scheduler is not None:
             needed = [cells.LOAD, cache_dir()]
             crew = stack.enter_context(cluster.existing(where.scheduler, needed, where.runner))
-        if missing := [name for name in FLAVOURS if not build.find(name, source, machine)[1]]:
+        if missing := [name for name in chosen.flavours if not build.find(name, source, machine)[1]]:
             report.terminal().print(f"built first, {BUILD_TIME}: {' and '.join(missing)}", highlight=False)
-        kernels = Kernels(*(build.build(name, source, machine) for name in FLAVOURS))
+        kernels = {name: build.build(name, source, machine) for name in chosen.flavours}
         measured = functools.partial(measure, chosen, kernels, job_folder=job_folder, budget_s=budget_s)
         if chosen.virtual:
             if crew is None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,10 @@ CLOCK = "clock.json"
 LANES = 1
 # Of a filesystem by mkfs.xfs, which wants a second place for the superblock.
 MIN_AGS = 2
+
+
+#: The kernels that are compared, by flavour: of the same source, config and compiler.
+Kernels = Mapping[str, Kernel]
 
 
 class Runner(Protocol):
@@ -53,14 +57,6 @@ class Runner(Protocol):
         mkfs: Sequence[str],
         lanes: int | None,
     ) -> guest.GuestResult: ...
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """The two kernels that are compared: same source, same config, same compiler."""
-
-    stock: Kernel
-    parallel: Kernel
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ def task(boot: Boot, chosen: Scenario, kernels: Kernels, job: str, folder: Path)
         job: the fio job, with what it includes.
         folder: where the results go.
     """
-    kernel = kernels.parallel if boot.setting.variant == "parallel" else kernels.stock
+    kernel = kernels[boot.setting.flavour]
     size = chosen.guest
     # Separate BDIs share the guest's CPUs.
     sharing = max(MIN_AGS, boot.cpus // boot.device_count)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.experiment import cells, cluster, fiojob, jobfile, schedule
-from lab.experiment.bench import BUILD_TIME, FLAVOURS, HERE, Where, check
-from lab.experiment.cells import Kernels
+from lab.experiment.bench import BUILD_TIME, HERE, Where, check
 from lab.experiment.scenario import Scenario
 from lab.experiment.schedule import Boot
 from lab.experiment.search import first_answer_first
@@ -63,7 +62,7 @@ def plan(
     check(chosen, job.resolve().parent, where, machine=_Unfetched)
     boots = first_answer_first(schedule.boots(chosen))
     count = _side_by_side(chosen, boots, where)
-    found = [build.find(name, source, chosen.guest.machine) for name in FLAVOURS] if source else []
+    found = [build.find(name, source, chosen.guest.machine) for name in chosen.flavours] if source else []
     kept = _kept(chosen, boots, [kernel for kernel, _ in found], job.resolve().parent, where)
     lines = [
         f"{boot.label}: {'in the cache' if boot in kept else f'about {duration(boot.estimate_s)}'}"
@@ -104,7 +103,8 @@ def _kept(
         return []
     store = Store(around | where.marks)
     job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
-    return [boot for boot in boots if store.has(cells.task(boot, chosen, Kernels(*kernels), job, job_folder))]
+    by_flavour = dict(zip(chosen.flavours, kernels, strict=True))
+    return [boot for boot in boots if store.has(cells.task(boot, chosen, by_flavour, job, job_folder))]
 
 
 def _side_by_side(chosen: Scenario, boots: Sequence[Boot], where: Where) -> int:

@@ -92,7 +92,7 @@ class Files(Strict):
     """Files that are there before the first job starts, written out in full.
 
     Either ``names``, of ``size_mib`` each, or ``total_mib``: then there is a file for each CPU, ``data.0``,
-    ``data.1`` and so on, which share that size.
+    ``data.1`` and so on, which share that size; with ``own_directories`` they are ``d.0/data`` and so on.
 
     ``empty`` leaves them sparse instead, of that size and without a block: whatever the jobs write has to be
     allocated. ``names`` may lie in directories, which are made in the order of the names (XFS puts each into
@@ -107,6 +107,7 @@ class Files(Strict):
     names: list[FilePath] = Field(default_factory=list)
     size_mib: int | None = Field(default=None, ge=1)
     total_mib: int | None = Field(default=None, ge=1)
+    own_directories: bool = False
     empty: bool = False
     layouts: list[Layout] = Field(default=["as-made"], min_length=1)
     modulus: int | None = Field(default=None, ge=2)
@@ -122,11 +123,14 @@ class Files(Strict):
         named = bool(self.names) and self.size_mib is not None and self.total_mib is None
         if not named and (self.names or self.size_mib is not None or self.total_mib is None):
             raise ValueError("expected names and size_mib, or total_mib without either")
+        if named and self.own_directories:
+            raise ValueError("own_directories goes with total_mib: names say themselves where they are")
         return self
 
     def names_for(self, cpus: int) -> list[str]:
         """Return the names of the files on a guest with so many CPUs."""
-        return list(self.names) or [f"data.{cpu}" for cpu in range(cpus)]
+        name = "d.{}/data" if self.own_directories else "data.{}"
+        return list(self.names) or [name.format(cpu) for cpu in range(cpus)]
 
     def size_for(self, cpus: int) -> int:
         """Return the size of each file in MiB on a guest with so many CPUs."""
@@ -174,6 +178,8 @@ class Scenario(Strict):
     filesystem before every fio run; what it leaves running in the background gets a SIGTERM after that run.
     ``own_boots`` gives each setting a guest of its own where several could share one: what the kernel has
     learnt in one run, as of a cgroup, is known to the next.
+    ``prepared`` adds a third kernel, with those patches of ours that come before the first that changes what
+    a kernel does.
     ``view`` is what makes the table of a result that is kept (lab/docs/measurements.py).
     ``published`` and ``bars`` are what ``pwb compare`` puts beside the result.
     ``timeout_s`` is for one boot, in seconds of the host.
@@ -188,6 +194,7 @@ class Scenario(Strict):
     workers: list[Workers] = Field(default_factory=list)
     ag_modes: list[AgMode] = Field(default_factory=list)
     placements: list[Placement] = Field(default_factory=list)
+    prepared: bool = False
     bounds: list[Bound] = Field(default_factory=list)
     scaling: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list)
     scaling_contexts: tuple[Contexts | Literal["cpus"], ...] = ("cpus",)
@@ -208,6 +215,11 @@ class Scenario(Strict):
     view: Literal["cells", "throttle"] = "cells"
     published: list[Published] = Field(default_factory=list)
     bars: list[Bar] = Field(default_factory=list)
+
+    @property
+    def flavours(self) -> tuple[str, ...]:
+        """Return those of the kernels to compare."""
+        return ("stock", "prepared", "parallel") if self.prepared else ("stock", "parallel")
 
     @property
     def layouts(self) -> list[Layout]:

@@ -190,6 +190,8 @@ def _open_end_s(chosen: Scenario, cpus: int) -> float:
 def _settings(chosen: Scenario, cpus: int) -> list[Setting]:
     """List the settings in the order of a round; those that differ by layout only are neighbours."""
     found = [Setting(variant="stock", contexts=1)]
+    if chosen.prepared:
+        found.append(Setting(variant="prepared", contexts=1))
     for contexts in _contexts(chosen, cpus):
         number = contexts if isinstance(contexts, int) else None
         found += [

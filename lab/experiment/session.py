@@ -252,7 +252,7 @@ def _take(session: _Session, boot: Boot, task: Task) -> list[Measured]:
     """Work out the figures of a boot that was run, and add them to the session."""
     raw = results.read_raw(task.folder)
     clock = Clock.read(json.loads((task.folder / cells.CLOCK).read_text(encoding="utf-8")))
-    session.releases["parallel" if boot.setting.variant == "parallel" else "stock"] = raw.kernel
+    session.releases[boot.setting.flavour] = raw.kernel
     steps = {step.name: step for step in boot.steps}
     is_bound = boot.setting.variant == "bdis"
     if raw.failure:
@@ -348,7 +348,7 @@ def _spread_over_all(run: RawRun) -> bool:
 
 def _meta(session: _Session) -> dict[str, Any]:
     """Collect what the cells were measured with."""
-    kernels = (session.kernels.stock, session.kernels.parallel)
+    kernels = session.kernels.values()
     return provenance.collect(session.chosen.view, kernels, session.releases) | {
         "seconds": round(time.monotonic() - session.began, 1),
         "side_by_side": session.crew.size,

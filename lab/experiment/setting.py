@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from lab.experiment.axes import AXES, Choice, Variant
+from lab.experiment.axes import AXES, Choice, Flavour, Variant
 
 #: What the kernel is told where it is to find the number of contexts.
 AUTO = "auto"
-VARIANT_NAMES = {"stock": "stock", "bdis": "separate BDIs", "direct": "direct I/O"}
+VARIANT_NAMES = {"stock": "stock", "prepared": "prepared", "bdis": "separate BDIs", "direct": "direct I/O"}
 # There is a place for it in sysfs only once the filesystem is mounted.
 AG_MODE_SCRIPT = """
 for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV)/writeback/$kind; done
@@ -18,7 +18,7 @@ class Setting(Choice, frozen=True):
     """The kernel, the number of contexts, and what else was chosen.
 
     ``contexts`` is None for the bounds, and where the parallel kernel finds the number (``auto``); it is 1
-    for stock, which has one flusher.
+    for stock and for what only prepares, which have one flusher.
     """
 
     variant: Variant
@@ -28,6 +28,11 @@ class Setting(Choice, frozen=True):
     def label(self) -> str:
         """Name the setting in words; what is as usual is left out."""
         return ", ".join([VARIANT_NAMES.get(self.variant) or self._contexts_said, *self.said()])
+
+    @property
+    def flavour(self) -> Flavour:
+        """Return that of the kernel that runs; the bounds run stock."""
+        return self.variant if self.variant in ("prepared", "parallel") else "stock"
 
     @property
     def finds_contexts(self) -> bool:

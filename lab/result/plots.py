@@ -29,7 +29,7 @@ from lab.result.results import Cell, read_fio, read_raw
 from lab.result.verdict import PAIRS
 from lab.util import picture
 
-STOCK_COLOUR = "#8a8f98"
+STOCK_COLOUR, PREPARED_COLOUR = "#8a8f98", "#4d535c"
 # Light to dark with the number of contexts: told apart without colour vision too.
 CONTEXT_COLOURS = matplotlib.colormaps["Blues"]
 LIGHTEST, DARKEST = 0.4, 1.0
@@ -95,7 +95,7 @@ def draw(folder: Path, cells: list[Cell]) -> list[Path]:
 
 def has_writeback(cell: Cell) -> bool:
     """Say whether a cell is of stock or of ours, and not a bound."""
-    return cell.variant in ("stock", "parallel")
+    return cell.variant not in BOUND_STYLES
 
 
 def scaling(device: str, cells: list[Cell]) -> Figure:
@@ -387,7 +387,7 @@ def _groups_of(
     """Draw one group of marks per filesystem and limit; return the span of each group."""
     spans: dict[tuple[str, int | None], tuple[float, float]] = {}
     by_cell = {id(cell): value for cell, value in zip(cells, values, strict=True)}
-    shown = [cell for cell in cells if cell.variant in ("stock", "parallel")]
+    shown = [cell for cell in cells if has_writeback(cell)]
     place = 0.0
     ticks: list[float] = []
     for key, group in _groups(shown).items():
@@ -414,8 +414,8 @@ def _groups(cells: Iterable[Cell]) -> dict[tuple[str, int | None], list[Cell]]:
 
 
 def _colour(cell: Cell, shown: list[Cell]) -> str:
-    if cell.variant == "stock":
-        return STOCK_COLOUR
+    if cell.variant != "parallel":
+        return PREPARED_COLOUR if cell.variant == "prepared" else STOCK_COLOUR
     names = list(dict.fromkeys(one.label for one in shown if one.variant == "parallel"))
     share = (names.index(cell.label) + 1) / len(names)
     return to_hex(CONTEXT_COLOURS(LIGHTEST + share * (DARKEST - LIGHTEST)))

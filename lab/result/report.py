@@ -58,7 +58,7 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
     listed = list(cells)
     devices = list(dict.fromkeys(cell.device for cell in listed))
     filesystems = list(dict.fromkeys(cell.fs for cell in listed))
-    rank = {"stock": 0, "parallel": 1, "bdis": 2, "direct": 3}
+    rank = {"stock": 0, "prepared": 1, "parallel": 2, "bdis": 3, "direct": 4}
     return sorted(
         listed,
         key=lambda cell: (

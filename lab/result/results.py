@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import pandas as pd
 from pydantic import BaseModel
 
-from lab.experiment.axes import Variant
+from lab.experiment.axes import Flavour, Variant
 from lab.experiment.measure import (
     COSTS,
     FIGURES,
@@ -63,7 +63,7 @@ class Cell(Key, FiguresOf[Spread], frozen=True):
     """
 
     scenario: str
-    kernel: Literal["stock", "parallel"]
+    kernel: Flavour
     runs: int
     steady: bool
     rates: tuple[tuple[float, ...], ...] = ()
@@ -153,7 +153,7 @@ def _cell(
         | over
         | {
             "scenario": scenario,
-            "kernel": "parallel" if key.variant == "parallel" else "stock",
+            "kernel": key.flavour,
             "runs": len(runs),
             "steady": all(run.figures.steady for run in runs),
             "mib_s": rate,

@@ -198,6 +198,12 @@ def is_null(cell: Cell) -> bool:
     )
 
 
+def paired_rates(cell: Cell, stock: Cell) -> list[tuple[float, float]]:
+    """Return the mean rates of a cell and of stock in each round that has both."""
+    rounds = _common_rounds(cell, stock)
+    return [(statistics.fmean(cell.rates[n]), statistics.fmean(stock.rates[n])) for n in rounds]
+
+
 def _is_comparable(cell: Cell, stock: Cell | None) -> bool:
     """Say whether both have a steady window, or neither: a whole run has fio's start and final sync in it."""
     return stock is None or cell.steady == stock.steady
@@ -222,12 +228,12 @@ def _interval(cell: Cell, stock: Cell, one: Cell | None, candidates: int) -> Int
     if not _is_comparable(cell, stock):
         return None
     rounds = len(_rounds(cell))
-    judging = _pairs(cell, stock)[1:]
+    judging = paired_rates(cell, stock)[1:]
     if len(judging) >= PAIRS:
         return paired_interval(judging)
     confidence = CONFIDENCE if rounds > 1 else 1 - (1 - CONFIDENCE) / candidates
     found = ratio_interval(_to_judge(cell), _to_judge(stock), confidence)
-    nulls = [ours / base for ours, base in _pairs(one, stock) if ours and base] if one else []
+    nulls = [ours / base for ours, base in paired_rates(one, stock) if ours and base] if one else []
     return found.widened(nulls, max(1, rounds - 1)) if found and nulls else found
 
 
@@ -238,12 +244,6 @@ def _common_rounds(cell: Cell, stock: Cell) -> list[int]:
         return []
     base = _rounds(stock)
     return [number for number in _rounds(cell) if number in base]
-
-
-def _pairs(cell: Cell, stock: Cell) -> list[tuple[float, float]]:
-    """Return both rates of each round that has both."""
-    rounds = _common_rounds(cell, stock)
-    return [(statistics.fmean(cell.rates[n]), statistics.fmean(stock.rates[n])) for n in rounds]
 
 
 def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:

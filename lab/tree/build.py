@@ -20,13 +20,15 @@ from lab.machine import host
 from lab.tree import change, config, held
 from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
 from lab.tree.source import Source
-from lab.tree.weave import weave_identity
+from lab.tree.weave import Part, weave_identity
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
 from lab.util.progress import Progress
 
 _DISK_BYTES = 3 << 30
+# What is woven for a flavour, where that is not everything.
+_PARTS: dict[str, Part] = {"stock": "lab", "prepared": "prepared"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
 
     Args:
         flavour: a flavour of the machine in :data:`lab.tree.config.FRAGMENTS`; into ``stock`` only the lab's
-            systems are woven, into the others all of them.
+            systems are woven, into ``prepared`` also the patches of ours that come before several contexts,
+            into the others all.
         source: the pristine tree; it stays as it is.
         machine: ``uml`` or ``smp``.
 
@@ -101,7 +104,7 @@ def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
         return kernel
     host.check(host.Need(disk_bytes=_DISK_BYTES))
     target = _TARGETS[machine]
-    lab_only = _has_lab_only(flavour)
+    part = _part(flavour)
     home = cache_dir() / "build" / source.identity
     name = f"{flavour} kernel {source.version} for {machine}"
     with exclusive(home / "lock", f"building the {name}", waits=True):
@@ -114,7 +117,7 @@ def build(flavour: str, source: Source, machine: str = "uml") -> Kernel:
             if entry.exists():
                 progress.note(f"the cached {flavour} kernel {kernel.identity} is broken: building it again")
             progress.step("weave")
-            with held.woven(source, f"building the {name} from what was woven", lab_only=lab_only) as tree:
+            with held.woven(source, f"building the {name} from what was woven", part=part) as tree:
                 kbuild = Kbuild(build_dir(flavour, source, machine), name, make_variables(machine), progress)
                 _store(entry, _run(kbuild, tree.path, requests, target), kernel)
     return kernel
@@ -135,15 +138,15 @@ def find(flavour: str, source: Source, machine: str = "uml") -> tuple[Kernel, bo
     return kernel, _is_intact(kernel.path.parent)
 
 
-def _has_lab_only(flavour: str) -> bool:
-    return flavour == "stock"
+def _part(flavour: str) -> Part:
+    return _PARTS.get(flavour, "all")
 
 
 def _wanted(flavour: str, source: Source, machine: str) -> tuple[Kernel, list[config.Request]]:
     """Return a kernel of what the clone holds now, whether it is built or not, and its settings."""
     requests = config.merge(config.fragments(flavour, machine))
     target = _TARGETS[machine]
-    tree = weave_identity(source, lab_only=_has_lab_only(flavour))
+    tree = weave_identity(source, part=_part(flavour))
     key = _key(flavour, machine, tree, config.text(requests))
     entry = cache_dir() / "kernel" / key
     image = Path(target.image).name

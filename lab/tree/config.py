@@ -22,6 +22,7 @@ FRAGMENTS = {
     },
     "smp": {
         "stock": ("common", "smp", "bench"),
+        "prepared": ("common", "smp", "bench"),
         "parallel": ("common", "smp", "contexts", "hints", "bench"),
         "debug": ("common", "smp", "contexts", "hints", "stacked", "debug", "smp-debug"),
         "kcsan": ("common", "smp", "contexts", "hints", "stacked", "smp-debug", "kcsan"),

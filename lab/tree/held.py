@@ -8,25 +8,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.tree.source import Source
-from lab.tree.weave import Woven, weave
+from lab.tree.weave import Part, Woven, weave
 from lab.util.lock import exclusive
 from lab.util.paths import REPO
 
 
 @contextmanager
-def woven(source: Source, what: str, repo: Path = REPO, *, lab_only: bool = False) -> Iterator[Woven]:
+def woven(source: Source, what: str, repo: Path = REPO, *, part: Part = "all") -> Iterator[Woven]:
     """Weave, and keep other clones from weaving another change for the length of a ``with`` block.
 
     Args:
         source: the tree to weave onto.
         what: what is done with the woven tree, such as ``"building the debug kernel"``; others are told.
         repo: clone that holds ``kernel/`` and ``hooks/``.
-        lab_only: as for :func:`lab.tree.weave.weave`.
+        part: as for :func:`lab.tree.weave.weave`.
 
     Raises:
         LabError: it does not weave, or another run holds the tree.
     """
-    tree = weave(source, repo, lab_only=lab_only)
+    tree = weave(source, repo, part=part)
     with exclusive(tree.path.parent / "lock", what):
         # At once, unless another clone was faster, which this refuses.
-        yield weave(source, repo, lab_only=lab_only)
+        yield weave(source, repo, part=part)

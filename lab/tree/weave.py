@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lab.tree.applier import Applier, Overlay
 from lab.tree.hooks import Patch, load_patches, own_files, read_text, to_bytes
@@ -25,6 +26,10 @@ from lab.util.paths import REPO, cache_dir
 STOCK_TAG = "stock"
 LAB_TAG = "lab"
 BRANCH = "woven"
+#: The first patch that changes what a kernel does: with it a BDI can have several contexts.
+FIRST_TO_CHANGE = "a10-number"
+#: What is woven: the patches of the lab alone, those of the change too that only prepare, or all.
+Part = Literal["lab", "prepared", "all"]
 
 # Fixed, so that the same input gives the same commit ids on every machine.
 _IDENT = "parallel writeback <pwb@localhost> 1767225600 +0000"
@@ -56,17 +61,16 @@ class _Commit:
     lab: bool = False
 
 
-def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven:
+def weave(source: Source, repo: Path = REPO, *, part: Part = "all") -> Woven:
     """Copy ``kernel/`` over a kernel tree and apply ``hooks/``.
 
-    There are two woven trees per source in the cache, one of them with the lab's patches only. Weaving again
-    gives a new modification time only to files whose content changes, so that make rebuilds little; where
-    nothing changed it does nothing.
+    There is a woven tree for each part of a source in the cache. Weaving again gives a new modification time
+    only to files whose content changes, so that make rebuilds little; where nothing changed it does nothing.
 
     Args:
         source: the tree to weave onto; it stays as it is.
         repo: clone that holds ``kernel/`` and ``hooks/``.
-        lab_only: weave nothing but the patches of the lab.
+        part: weave this much.
 
     Returns:
         The woven tree.
@@ -75,15 +79,15 @@ def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven
         LabError: a hook does not fit this kernel, or a file of ours has no place; the woven tree is then as
             it was before.
     """
-    home = cache_dir() / "woven" / f"{source.identity}{'-lab' if lab_only else ''}"
-    identity = weave_identity(source, repo, lab_only=lab_only)
+    home = cache_dir() / "woven" / f"{source.identity}{'' if part == 'all' else f'-{part}'}"
+    identity = weave_identity(source, repo, part=part)
     woven = Woven(home / "linux", source, identity)
     if _is_intact(woven, home / "stamp.json"):
         return woven
     with exclusive(home / "lock", f"weaving onto {source.version}"):
         if _is_intact(woven, home / "stamp.json"):
             return woven
-        patches = _patches(source, repo, lab_only)
+        patches = _patches(source, repo, part)
         commits = _commits(source, patches, Applier(home / "spatch"))
         copy_stock(source.path, woven.path)
         _write_files(woven, commits, home)
@@ -92,19 +96,19 @@ def weave(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> Woven
     return woven
 
 
-def weave_identity(source: Source, repo: Path = REPO, *, lab_only: bool = False) -> str:
+def weave_identity(source: Source, repo: Path = REPO, *, part: Part = "all") -> str:
     """Return the content key that weaving this source with this clone's files has.
 
     Args:
         source: the tree to weave onto.
         repo: clone that holds ``kernel/`` and ``hooks/``.
-        lab_only: as for :func:`weave`.
+        part: as for :func:`weave`.
 
     Raises:
         LabError: a malformed hook or ``series.toml``.
     """
     digest = hashlib.blake2b(source.identity.encode(), digest_size=16)
-    patches = _patches(source, repo, lab_only)
+    patches = _patches(source, repo, part)
     files = [path for patch in patches for path in patch.files.values()]
     hooks = [path for patch in patches for path in own_files(repo / "hooks" / patch.name)]
     code = [Path(__file__).with_name(name) for name in _CODE]
@@ -115,9 +119,11 @@ def weave_identity(source: Source, repo: Path = REPO, *, lab_only: bool = False)
     return digest.hexdigest()
 
 
-def _patches(source: Source, repo: Path, lab_only: bool) -> list[Patch]:
+def _patches(source: Source, repo: Path, part: Part) -> list[Patch]:
     patches = load_patches(repo / "hooks", repo / "kernel", source.series)
-    return [patch for patch in patches if patch.lab or not lab_only]
+    if part == "all":
+        return patches
+    return [patch for patch in patches if patch.lab or (part == "prepared" and patch.name < FIRST_TO_CHANGE)]
 
 
 def _is_intact(woven: Woven, stamp: Path) -> bool:

@@ -63,7 +63,7 @@ class KillsOnce:
 
 @pytest.fixture
 def kernels(smp_stock_kernel: Kernel, smp_parallel_kernel: Kernel) -> Kernels:
-    return Kernels(smp_stock_kernel, smp_parallel_kernel)
+    return {"stock": smp_stock_kernel, "parallel": smp_parallel_kernel}
 
 
 def _measure(kernels: Kernels, crew: cluster.Crew, root: Path) -> dict[str, float]:

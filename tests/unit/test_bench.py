@@ -42,7 +42,7 @@ def kernels(tmp_path: Path) -> Kernels:
     def kernel(flavour: str) -> Kernel:
         return Kernel(path=tmp_path / flavour, flavour=flavour, version="7.3.4", identity="i", config=config)
 
-    return Kernels(stock=kernel("stock"), parallel=kernel("parallel"))
+    return {name: kernel(name) for name in ("stock", "prepared", "parallel")}
 
 
 class FakeGuest:
@@ -133,6 +133,28 @@ def test_every_placement_is_tried_beside_stock(tmp_path: Path, kernels: Kernels)
     _, cells, _ = _measure(chosen, kernels, runner, tmp_path)
     assert [call["plan"]["placement"] for call in runner.calls] == [None, "base", "stream"]
     assert [cell["placement"] for cell in cells] == [None, "base", "stream"]
+
+
+def test_patches_that_only_prepare_are_a_kernel_of_their_own(tmp_path: Path, kernels: Kernels) -> None:
+    runner = FakeGuest()
+    chosen = samples.small_scenario(
+        filesystems=["xfs"],
+        contexts=[1],
+        prepared=True,
+        bounds=[],
+        repetitions=1,
+        limits=[{"mib": 128, "ramp_s": 2, "window_s": 4}],
+    )
+    assert chosen.flavours == ("stock", "prepared", "parallel")
+    folder, cells, _ = _measure(chosen, kernels, runner, tmp_path)
+    assert [(call["kernel"], call["settings"]) for call in runner.calls] == [
+        ("stock", {}),
+        ("prepared", {}),
+        ("parallel", {"nwritebacks": "1"}),
+    ]
+    assert [cell["kernel"] for cell in cells] == ["stock", "prepared", "parallel"]
+    assert cells[1]["ratio_to_stock"]
+    assert set(json.loads((folder / "meta.json").read_text())["kernels"]) == set(chosen.flavours)
 
 
 def test_a_whole_bench(tmp_path: Path, kernels: Kernels) -> None:
@@ -484,7 +506,7 @@ def test_kernels_that_are_built_first_are_said(
     monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(bench, "check", lambda *_: None)
     monkeypatch.setattr(build, "build", refuse)
-    monkeypatch.setattr(build, "find", lambda name, *_: (kernels.stock, name == "stock"))
+    monkeypatch.setattr(build, "find", lambda name, *_: (kernels["stock"], name == "stock"))
     with pytest.raises(LabError, match="enough"):
         bench.bench(source=SOURCE)
     assert "built first, a quarter of an hour for each on two cores: parallel\n" in capsys.readouterr().out
@@ -543,7 +565,9 @@ def test_real_guests(tmp_path: Path, debug_kernel: Kernel, own_files: bool) -> N
         files=None if own_files else {"names": ["data.0", "data.1"], "size_mib": size_mib},
         job={"text": job},
     )
-    folder, cells, _ = _measure(chosen, Kernels(debug_kernel, debug_kernel), guest.run, tmp_path)
+    folder, cells, _ = _measure(
+        chosen, dict.fromkeys(("stock", "parallel"), debug_kernel), guest.run, tmp_path
+    )
     assert {cell["variant"] for cell in cells} == {"stock", "parallel", "bdis", "direct"}
     for cell in cells:
         for figure in (
@@ -575,7 +599,7 @@ def test_real_guests_stop_at_an_amount(tmp_path: Path, debug_kernel: Kernel) -> 
     def run(*arguments: Any, **options: Any) -> Any:
         return guest.run(*arguments, **{**options, "timeout_s": 120})
 
-    _, cells, _ = _measure(chosen, Kernels(debug_kernel, debug_kernel), run, tmp_path)
+    _, cells, _ = _measure(chosen, dict.fromkeys(("stock", "parallel"), debug_kernel), run, tmp_path)
     assert len(cells) == 2
     assert all(cell["mib_s"]["median"] > 0 and cell["steady"] for cell in cells)
 
@@ -601,7 +625,9 @@ def test_real_guests_with_chosen_inodes(tmp_path: Path, debug_kernel: Kernel) ->
         },
         job={"text": job},
     )
-    folder, cells, _ = _measure(chosen, Kernels(debug_kernel, debug_kernel), guest.run, tmp_path)
+    folder, cells, _ = _measure(
+        chosen, dict.fromkeys(("stock", "parallel"), debug_kernel), guest.run, tmp_path
+    )
     assert len(cells) == 4
     assert all(cell["seconds"]["median"] > 0 and cell["extents"] is not None for cell in cells)
     raw = json.loads((folder / "raw" / "nolat-xfs-stock-even-16-round1" / "raw.json").read_text())
@@ -609,4 +635,4 @@ def test_real_guests_with_chosen_inodes(tmp_path: Path, debug_kernel: Kernel) ->
     assert set(raw["extents_before"].values()) == {0}
     bad = chosen.model_copy(update={"mkfs": {"xfs": ["-d", "agcount=x"]}})
     with pytest.raises(LabError, match=r"mkfs.xfs on /dev/nullb0 failed: .*agcount"):
-        _measure(bad, Kernels(debug_kernel, debug_kernel), guest.run, tmp_path)
+        _measure(bad, dict.fromkeys(("stock", "parallel"), debug_kernel), guest.run, tmp_path)

@@ -64,7 +64,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PWB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host, "check", lambda _: None)
-    monkeypatch.setattr(build, "weave_identity", lambda given, lab_only: given.identity)
+    monkeypatch.setattr(build, "weave_identity", lambda given, part: given.identity)
     monkeypatch.setattr(held, "weave", lambda given, *_, **__: Woven(given.path, given, given.identity))
     return tmp_path
 
@@ -189,24 +189,25 @@ def test_tree_settings_and_compiler_each_make_another_kernel(
     assert json.loads(first.path.with_name("meta.json").read_text())["flavour"] == "stock"
 
 
-@pytest.mark.parametrize(("flavour", "only"), [("stock", True), ("parallel", False), ("debug", False)])
-def test_kernels_are_built_from_a_woven_tree_and_stock_from_the_labs(
-    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, only: bool
+@pytest.mark.parametrize(
+    ("flavour", "part"), [("stock", "lab"), ("prepared", "prepared"), ("parallel", "all"), ("debug", "all")]
+)
+def test_kernels_are_built_from_as_much_as_is_woven_for_their_flavour(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, part: str
 ) -> None:
     woven = tree(tmp_path / "woven", "woven").path
-    identity = {only: "first", not only: "never asked for"}
+    identity = {part: "first"}
 
-    def weave(given: Source, repo: Path, *, lab_only: bool) -> Woven:
-        assert lab_only == only
-        return Woven(woven, given, identity[lab_only])
+    def weave(given: Source, repo: Path, *, part: str) -> Woven:
+        return Woven(woven, given, identity[part])
 
-    monkeypatch.setattr(build, "weave_identity", lambda _, lab_only: identity[lab_only])
+    monkeypatch.setattr(build, "weave_identity", lambda _, part: identity[part])
     monkeypatch.setattr(held, "weave", weave)
-    first = build.build(flavour, source)
+    first = build.build(flavour, source, "smp")
     assert first.path.read_text() == "woven"
     (woven / "fs" / "inode.c").write_text("changed")
-    identity[only] = "second"
-    second = build.build(flavour, source)
+    identity[part] = "second"
+    second = build.build(flavour, source, "smp")
     assert (first.path.read_text(), second.path.read_text()) == ("woven", "changed")
 
 
@@ -346,7 +347,7 @@ from lab.tree.source import Source
 from lab.tree.weave import Woven
 signal.signal(signal.SIGINT, signal.default_int_handler)
 host.check = lambda _: None
-build.weave_identity = lambda given, lab_only: given.identity
+build.weave_identity = lambda given, part: given.identity
 held.weave = lambda given, *_, **__: Woven(given.path, given, given.identity)
 build.build("stock", Source(Path(sys.argv[1]), "7.3.4", "7.3", "id"))
 """

@@ -101,7 +101,7 @@ def kernels(tmp_path: Path) -> Kernels:
     stock, parallel = (
         Kernel(tmp_path / name, name, "7.3.4", "i", config, "smp") for name in ("stock", "parallel")
     )
-    return Kernels(stock, parallel)
+    return {"stock": stock, "parallel": parallel}
 
 
 @pytest.fixture
@@ -510,7 +510,7 @@ def tasks_of(folder: Path) -> list[Task]:
     )
     chosen = samples.small_scenario(guest={"machine": "smp", "cpus": 4}, repetitions=1)
     boots = schedule.boots(chosen)[:2]
-    made = Kernels(stock, parallel)
+    made = {"stock": stock, "parallel": parallel}
     return [cells.task(boot, chosen, made, samples.JOB, folder / boot.folder) for boot in boots]
 
 

@@ -64,6 +64,21 @@ def test_every_cell_that_misses_what_is_asked_is_marked(monkeypatch: pytest.Monk
     assert [line.split(" | ")[1] for line in derived.misses("auto").splitlines()[2:]] == ["1 of 1"] * 4
 
 
+def test_what_is_to_cost_nothing_is_compared_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [
+        one
+        for variant, rates in (
+            ("stock", [100.0, 200.0]),
+            ("prepared", [99.0, 198.0]),
+            ("parallel", [101.0, 202.0]),
+        )
+        for one in samples.measured(variant, 1, 128, rates)  # type: ignore[arg-type]
+    ]
+    kept(monkeypatch, results.cells("s", runs))
+    [row] = derived.prepared("s").splitlines()[2:]
+    assert row == "| XFS | 150 (100 to 200) | 0.990 (0.990 to 0.990) | 1.010 (1.010 to 1.010) |"
+
+
 def test_verdict_of_a_page_is_what_the_terminal_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     kept(monkeypatch, cells(150))
     lines = derived.verdict("auto", "xfs", "128").splitlines()

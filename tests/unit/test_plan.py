@@ -47,7 +47,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernels:
     monkeypatch.setattr(build, "find", find)
     monkeypatch.setattr(host, "check", lambda _: None)
     monkeypatch.setattr(Hardware, "check", lambda _: None)
-    return Kernels(kernel("stock"), kernel("parallel"))
+    return {name: kernel(name) for name in ("stock", "parallel")}
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_what_is_built_and_what_the_cache_has_is_said(
     assert whole.startswith("fio job file mine.fio: 1 boots, ")
     assert whole.endswith(" (1 more from the cache, --fresh measures them again)")
     assert built.endswith(" for each on two cores: parallel")
-    monkeypatch.setattr(build, "find", lambda *_: (kernels.stock, True))
+    monkeypatch.setattr(build, "find", lambda *_: (kernels["stock"], True))
     assert not any("not built" in line for line in _said(job, SOURCE))
     # Not what is another boot, what is to be measured again, and what nobody knows yet.
     for source, where in (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from lab.experiment import fiojob, scenario
 from lab.util.errors import LabError
@@ -57,6 +58,12 @@ def test_a_scenario_may_run_on_another_machine() -> None:
     assert found.on(None, None) == found
     with pytest.raises(LabError, match=r"scenario 's': guest.cpus: .*64"):
         found.on("smp", 65)
+
+
+def test_files_can_have_directories_of_their_own() -> None:
+    assert scenario.Files(total_mib=8, own_directories=True).names_for(2) == ["d.0/data", "d.1/data"]
+    with pytest.raises(ValidationError, match="own_directories goes with total_mib"):
+        scenario.Files(names=["a"], size_mib=1, own_directories=True)
 
 
 @pytest.mark.parametrize("files", ["", "names = ['a']", "names = ['a']\nsize_mib = 1\ntotal_mib = 2"])

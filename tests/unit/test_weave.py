@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from lab.tree import weave as weaving
 from lab.tree.source import Source
 from lab.tree.weave import Woven, weave, weave_identity
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
+from lab.util.paths import REPO
 from tests.madeup import FS_WRITEBACK, add_lab
 
 OLD_NS = 1_000_000_000
@@ -163,7 +165,7 @@ def test_two_weaves_at_once_are_refused(source: Source, repo: Path, tmp_path: Pa
 
 def test_lab_alone_is_woven_into_a_tree_of_its_own(source: Source, repo: Path) -> None:
     add_lab(repo)
-    lab, whole = weave(source, repo, lab_only=True), weave(source, repo)
+    lab, whole = weave(source, repo, part="lab"), weave(source, repo)
     assert lab.path != whole.path
     assert git(lab, "log", "--format=%s", "woven").splitlines() == ["block: lab", "Linux 7.3.4"]
     assert (lab.path / "drivers/lab.c").read_text() == "int lab;\n"
@@ -173,20 +175,34 @@ def test_lab_alone_is_woven_into_a_tree_of_its_own(source: Source, repo: Path) -
     assert git(whole, "log", "--reverse", "--format=%s", "lab..woven") == "wb: contexts\nfs: streams\n"
 
 
+def test_what_only_prepares_ends_before_the_first_patch_that_changes_something(
+    source: Source, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_lab(repo)
+    monkeypatch.setattr(weaving, "FIRST_TO_CHANGE", "b-streams")
+    prepared = weave(source, repo, part="prepared")
+    assert prepared.path not in (weave(source, repo).path, weave(source, repo, part="lab").path)
+    assert git(prepared, "log", "--reverse", "--format=%s", "stock..woven") == "block: lab\nwb: contexts\n"
+
+
+def test_the_first_patch_that_changes_something_is_one_of_ours() -> None:
+    assert (REPO / "hooks" / weaving.FIRST_TO_CHANGE / "series.toml").is_file()
+
+
 def test_the_change_is_not_in_the_identity_of_the_lab(source: Source, repo: Path) -> None:
     add_lab(repo)
-    before = weave_identity(source, repo, lab_only=True), weave_identity(source, repo)
+    before = weave_identity(source, repo, part="lab"), weave_identity(source, repo)
     (repo / "kernel/mm/ctx.c").write_text("int ctx = 2;\n")
     (repo / "hooks/b-streams/01-none.diff").write_text("# places[7.2]: none\n# places: fs/other.c 1\n")
-    after = weave_identity(source, repo, lab_only=True), weave_identity(source, repo)
+    after = weave_identity(source, repo, part="lab"), weave_identity(source, repo)
     assert after[0] == before[0]
     assert after[1] != before[1]
     (repo / "kernel/drivers/lab.c").write_text("int lab = 2;\n")
-    assert weave_identity(source, repo, lab_only=True) != before[0]
+    assert weave_identity(source, repo, part="lab") != before[0]
 
 
 def test_without_a_lab_its_tree_is_stock(source: Source, repo: Path) -> None:
-    lab = weave(source, repo, lab_only=True)
+    lab = weave(source, repo, part="lab")
     assert git(lab, "log", "--format=%s", "woven").splitlines() == ["Linux 7.3.4"]
     assert not (lab.path / "mm/ctx.c").exists()
 

@@ -51,6 +51,7 @@ AUTO_ASKED: tuple[tuple[str, bool, float | None, float | None], ...] = (
 AUTO_LOADS = {
     "auto-allocate": "random allocation",
     "auto-append": "appends with fsync",
+    "auto-append-disk": "appends with fsync",
     "auto-cgroups": "two cgroups",
     "auto-reads": "reads beside writes",
     "auto-small": "small files",

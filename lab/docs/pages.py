@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from lab.docs import derived, measurements, over_cpus
+from lab.docs import auto, derived, measurements, over_cpus
 from lab.docs.derived import BOUNDS, TITLES, WIDEST
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.axes import Variant
@@ -162,9 +162,9 @@ PARTS: dict[str, Callable[..., str]] = {
     "claims": derived.claims,
     "curves": derived.curves,
     "extents": derived.extents,
-    "found": derived.found,
+    "found": auto.found,
     "fragments": derived.fragments,
-    "misses": derived.misses,
+    "misses": auto.misses,
     "modes": derived.modes,
     "placements": derived.placements,
     "prepared": derived.prepared,

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import pytest
 
-from lab.docs import derived, measurements
+from lab.docs import auto, derived, measurements
 from lab.experiment.measure import Spread
 from lab.result import results
 from lab.result.results import Cell
 from tests import samples
 
 
-def cells(auto: float, *, p99_us: float = 100.0) -> list[Cell]:
-    """Return cells on a SATA SSD in which stock writes 100 MiB/s, 8 contexts 110, and auto so much."""
+def cells(own: float, *, p99_us: float = 100.0) -> list[Cell]:
+    """Return cells on a SATA SSD: stock writes 100 MiB/s, 8 contexts 110, the kernel's own number so much."""
     runs = [
         one
         for variant, contexts, rate in (
             ("stock", 1, 100.0),
-            ("parallel", None, auto),
+            ("parallel", None, own),
             ("parallel", 1, 100.0),
             ("parallel", 8, 110.0),
         )
@@ -39,21 +39,21 @@ def kept(monkeypatch: pytest.MonkeyPatch, found: list[Cell]) -> None:
 
 def test_what_is_found_names_the_numbers_that_it_is_held_against(monkeypatch: pytest.MonkeyPatch) -> None:
     kept(monkeypatch, cells(99))
-    heads, _, row = derived.found("auto").splitlines()
+    heads, _, row = auto.found("auto").splitlines()
     assert heads.endswith("| `auto`, of the better of 1 and 8 contexts |")
     assert row == "| SATA SSD | 1.10 | 0.99 | 0.90 |"
 
 
 def test_a_load_that_is_not_plain_overwrites_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     kept(monkeypatch, cells(99))
-    rows = derived.found("auto-overwrite", "auto-small").splitlines()[2:]
+    rows = auto.found("auto-overwrite", "auto-small").splitlines()[2:]
     assert rows == ["| SATA SSD | 1.10 | 0.99 | 0.90 |", "| small files, SATA SSD | 1.10 | 0.99 | 0.90 |"]
-    assert "; small files, SATA SSD, XFS 0.900 |" in derived.misses("auto-overwrite", "auto-small")
+    assert "; small files, SATA SSD, XFS 0.900 |" in auto.misses("auto-overwrite", "auto-small")
 
 
 def test_every_cell_that_misses_what_is_asked_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     kept(monkeypatch, cells(98.96, p99_us=105.01))
-    rows = [line.strip("| ").split(" | ") for line in derived.misses("auto").splitlines()[2:]]
+    rows = [line.strip("| ").split(" | ") for line in auto.misses("auto").splitlines()[2:]]
     assert rows == [
         ["throughput, at least 0.99 of stock", "0 of 1", "SATA SSD, XFS 0.990"],
         ["throughput, at least 0.97 of the better of 1 and 8 contexts", "0 of 1", "SATA SSD, XFS 0.900"],
@@ -61,7 +61,7 @@ def test_every_cell_that_misses_what_is_asked_is_marked(monkeypatch: pytest.Monk
         ["extents, at most 1.01 of stock", "1 of 1", "-"],
     ]
     kept(monkeypatch, cells(110, p99_us=105))
-    assert [line.split(" | ")[1] for line in derived.misses("auto").splitlines()[2:]] == ["1 of 1"] * 4
+    assert [line.split(" | ")[1] for line in auto.misses("auto").splitlines()[2:]] == ["1 of 1"] * 4
 
 
 def test_what_is_to_cost_nothing_is_compared_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,10 @@ def test_kernel_tries_while_writers_are_throttled(debug_kernel: Kernel, fs: str)
     """
     report = output_of(debug_kernel, script, fs=fs, kernel_arguments=[])
     number = r"\d+"
-    line = f"kept={number} kept_rate={number} nr={number} rate={number} verdict=(base|more|same|less)"
+    line = (
+        f"kept={number} kept_rate={number} nr={number} rate={number} waited={number}/{number} "
+        "verdict=(base|more|same|less)"
+    )
     decisions = report.splitlines()
     assert decisions[0].startswith("kept=1 kept_rate=0 nr=1 ")
     assert decisions[0].endswith("verdict=base")

@@ -18,6 +18,8 @@
 #include "xfs_agwb_hint_priv.h"
 #include <linux/iomap.h>
 
+DEFINE_STATIC_KEY_FALSE(xfs_agwb_hints_used);
+
 /*
  * The AG that the allocator will probably take for a delayed allocation: it
  * goes on where the inode's blocks are, or from there to the first AG that has
@@ -73,18 +75,9 @@ static void xfs_agwb_hint_folio(struct xfs_agwb_hint_mount *hm,
 		xfs_agwb_exchange_hint(hm, hi, folio->index, 0);
 }
 
-/**
- * xfs_agwb_hint_dirtied - folios of a file were written to
- * @ip: inode of the file
- * @offset: where, in bytes
- * @written: how many bytes, or an error
- * @iomap: mapping that holds for all of them
- *
- * The folios get their hints here, when the mapping that they were written
- * under is known and no lock of the inode is held.
- */
-void xfs_agwb_hint_dirtied(struct xfs_inode *ip, loff_t offset,
-			   ssize_t written, const struct iomap *iomap)
+/* xfs_agwb_hint_dirtied(), once there are hints */
+void __xfs_agwb_hint_dirtied(struct xfs_inode *ip, loff_t offset,
+			     ssize_t written, const struct iomap *iomap)
 {
 	struct xfs_agwb			*agwb = ip->i_mount->m_agwb;
 	bool				delalloc = iomap->type == IOMAP_DELALLOC;
@@ -94,8 +87,7 @@ void xfs_agwb_hint_dirtied(struct xfs_inode *ip, loff_t offset,
 	xfs_agnumber_t			agno;
 	pgoff_t				index, last;
 
-	if (!static_branch_unlikely(&xfs_agwb_hints_used) ||
-	    xfs_agwb_mode(agwb, delalloc ? XFS_AGWB_DELALLOC :
+	if (xfs_agwb_mode(agwb, delalloc ? XFS_AGWB_DELALLOC :
 				XFS_AGWB_OVERWRITE) != XFS_AGWB_AG_HINT)
 		return;
 	if (written <= 0 || XFS_IS_REALTIME_INODE(ip))
@@ -151,17 +143,9 @@ static void xfs_agwb_count(struct xfs_agwb_hint_mount *hm, u16 hint,
 		this_cpu_inc(hm->counts->wrong[class]);
 }
 
-/**
- * xfs_agwb_hint_placed - a folio has got its place on disk
- * @wpc: what is known of the pass over its mapping
- * @folio: locked folio that is being written back
- * @error: its range has no mapping because of this error
- * @uncounted: first index of this pass that is not counted yet
- *
- * Whoever writes the folio back: here its hint ends.
- */
-void xfs_agwb_hint_placed(const struct iomap_writepage_ctx *wpc,
-			  struct folio *folio, int error, pgoff_t *uncounted)
+/* xfs_agwb_hint_placed(), once there are hints */
+void __xfs_agwb_hint_placed(const struct iomap_writepage_ctx *wpc,
+			    struct folio *folio, int error, pgoff_t *uncounted)
 {
 	const struct iomap		*iomap = &wpc->iomap;
 	struct xfs_inode		*ip = XFS_I(wpc->inode);
@@ -170,9 +154,6 @@ void xfs_agwb_hint_placed(const struct iomap_writepage_ctx *wpc,
 	struct xfs_agwb_hint_inode	*hi;
 	xfs_agnumber_t			agno;
 	u16				hint = 0;
-
-	if (!static_branch_unlikely(&xfs_agwb_hints_used))
-		return;
 
 	/* pairs with the release in xfs_agwb_hint_start() */
 	hm = smp_load_acquire(&agwb->hints);

@@ -11,8 +11,6 @@
 #include "xfs_inode.h"
 #include "xfs_agwb_hint_priv.h"
 
-DEFINE_STATIC_KEY_FALSE(xfs_agwb_hints_used);
-
 static const char * const xfs_agwb_classes[] = {
 	[XFS_AGWB_OVERWRITE]	= "overwrite",
 	[XFS_AGWB_DELALLOC]	= "delalloc",
@@ -89,7 +87,6 @@ int xfs_agwb_hint_start(struct xfs_agwb *agwb)
 	shrinker_register(hm->shrinker);
 	/* pairs with the acquire in xfs_agwb_hint_placed() */
 	smp_store_release(&agwb->hints, hm);
-	static_branch_enable(&xfs_agwb_hints_used);
 	return 0;
 }
 

@@ -8,7 +8,6 @@
 
 #include "xfs_agwb_hint_pack.h"
 #include "xfs_agwb_priv.h"
-#include <linux/jump_label.h>
 
 struct seq_file;
 
@@ -38,9 +37,6 @@ struct xfs_agwb_hint_inode {
 	xfs_agnumber_t agno;		/* of what was placed last; no lock */
 	struct list_head list;		/* in the mount's inodes; its lock */
 };
-
-/* Was ag-hint ever switched on? Until then a folio costs nothing. */
-DECLARE_STATIC_KEY_FALSE(xfs_agwb_hints_used);
 
 #ifdef CONFIG_XFS_AGWB_HINTS
 /* xfs_agwb_hint_store.c */

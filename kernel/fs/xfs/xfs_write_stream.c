@@ -59,21 +59,10 @@ unsigned int xfs_max_write_streams(struct inode *inode)
 	return READ_ONCE(ip->i_mount->m_write_streams.software);
 }
 
-/* Asked for each folio that is written back, so files without a stream go first. */
-static u8 xfs_stream_of_device(struct xfs_inode *ip, u8 stream)
+/* xfs_device_write_stream() of a file that names a stream */
+u8 __xfs_device_write_stream(struct inode *inode, u8 stream)
 {
-	return stream && stream <= xfs_hardware_streams(ip) ? stream : 0;
-}
-
-/**
- * xfs_device_write_stream - the stream that the bios of a file name
- * @ip: a regular file
- *
- * Return: its stream if that is one of the device, or else 0.
- */
-u8 xfs_device_write_stream(struct xfs_inode *ip)
-{
-	return xfs_stream_of_device(ip, READ_ONCE(VFS_I(ip)->i_write_stream));
+	return stream <= xfs_hardware_streams(XFS_I(inode)) ? stream : 0;
 }
 
 /**
@@ -85,9 +74,10 @@ u8 xfs_device_write_stream(struct xfs_inode *ip)
  */
 void xfs_limit_write_stream(struct kiocb *iocb)
 {
-	iocb->ki_write_stream =
-		xfs_stream_of_device(XFS_I(file_inode(iocb->ki_filp)),
-				     iocb->ki_write_stream);
+	if (iocb->ki_write_stream)
+		iocb->ki_write_stream =
+			__xfs_device_write_stream(file_inode(iocb->ki_filp),
+						  iocb->ki_write_stream);
 }
 
 /**

@@ -33,7 +33,7 @@ struct xfs_write_streams {
 
 /* xfs_write_stream.c */
 unsigned int xfs_max_write_streams(struct inode *inode);
-u8 xfs_device_write_stream(struct xfs_inode *ip);
+u8 __xfs_device_write_stream(struct inode *inode, u8 stream);
 void xfs_limit_write_stream(struct kiocb *iocb);
 u32 xfs_write_stream_key(struct xfs_inode *ip);
 bool xfs_write_stream_ags(struct xfs_inode *ip, struct xfs_ag_set *set);
@@ -47,5 +47,20 @@ int xfs_write_stream_alloc(struct xfs_bmalloca *ap, struct xfs_alloc_arg *args,
 
 int xfs_write_streams_sysfs_init(struct xfs_mount *mp);
 void xfs_write_streams_sysfs_del(struct xfs_mount *mp);
+
+/**
+ * xfs_device_write_stream - the stream that the bios of a file name
+ * @inode: a regular file
+ *
+ * Asked for each folio that is written back, so files without a stream go first.
+ *
+ * Return: its stream if that is one of the device, or else 0.
+ */
+static inline u8 xfs_device_write_stream(struct inode *inode)
+{
+	u8 stream = READ_ONCE(inode->i_write_stream);
+
+	return unlikely(stream) ? __xfs_device_write_stream(inode, stream) : 0;
+}
 
 #endif /* __XFS_WRITE_STREAM_H__ */

@@ -164,6 +164,30 @@ def test_ext4_binds_a_flex_group(debug_kernel: Kernel) -> None:
     assert max(numbers(run(debug_kernel, script, fs="ext4", contexts=4))) >= 8
 
 
+def test_flex_groups_of_ext4_take_turns(debug_kernel: Kernel) -> None:
+    # By their numbers, both even or both odd, the two groups would share a context. Mounted anew no group has
+    # had its turn.
+    script = f"""
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        mkfs.ext4 -q -F -b 4096 -g 2048 -G 2 $PWB_DEV && m=$(mktemp -d) && mount -t ext4 $PWB_DEV $m || exit 1
+        cd $m && mkdir $(seq 64) || exit 1
+        inodes=$(dumpe2fs -h $PWB_DEV 2>/dev/null | awk '/^Inodes per group/ {{print $4}}')
+        two=$(stat -c '%i %n' $(seq 64) | awk -v inodes=$inodes '
+            {{group = int(($1 - 1) / inodes / 2); odd = group % 2}}
+            odd in name && group != first[odd] {{print name[odd], $2; exit}}
+            !(odd in name) {{name[odd] = $2; first[odd] = group}}')
+        cd /; umount $m && mount -t ext4 $PWB_DEV $m || exit 1
+        for directory in $two; do
+            for i in 1 2 3 4; do echo data > $m/$directory/$i; done
+        done
+        {DIRTY}
+        umount $m
+    """
+    dirty = numbers(run(debug_kernel, script, fs="none", contexts=2))
+    assert len(dirty) == 2
+    assert min(dirty) >= 4
+
+
 def test_new_inodes_are_dealt_out(debug_kernel: Kernel) -> None:
     script = f"""
         echo 0 > /proc/sys/vm/dirty_writeback_centisecs

@@ -8,7 +8,8 @@
 /*
  * Flex groups take turns, as inodes of theirs get dirty: those that are written to
  * are some of many, and by their numbers two could share a context while another
- * has none. A turn is kept for as long as the filesystem is mounted.
+ * has none. A turn is set once, without a lock, and kept for as long as the
+ * filesystem is mounted.
  */
 static unsigned int ext4_wb_turn(struct ext4_sb_info *sbi, ext4_group_t group)
 {

@@ -34,7 +34,10 @@ def identity(repo: Path = REPO) -> str:
     """
     fragments = {name for flavours in config.FRAGMENTS.values() for name in flavours[_MEASURED]}
     parts = [*_own(repo / "kernel"), *_hooks(repo / "hooks")]
-    parts += [(f"config {name}", (repo / "config" / f"{name}.config").read_text()) for name in fragments]
+    parts += [
+        (f"config {name}", config.text(config.merge([repo / "config" / f"{name}.config"])))
+        for name in fragments
+    ]
     digest = hashlib.blake2b(digest_size=16)
     for name, text in sorted(parts):
         digest.update(f"\0{name}\0{len(text)}\0{text}".encode())

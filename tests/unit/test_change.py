@@ -43,6 +43,7 @@ def clone(tmp_path: Path) -> Path:
     "files",
     [
         {"kernel/mm/tests/kunit.c": "int test;\n", "config/debug.config": "CONFIG_B=y\n"},
+        {"config/common.config": "# Another reason\n\nCONFIG_A=y\n"},
         {"kernel/Documentation/x.rst": "Text.\n", "hooks/a-contexts.txt": "wb: all\n\nAnother problem.\n"},
         {OURS: '// SPDX\nint ours;\n\nchar *s = "/*"; /* another\n * word */\n'},
         {"hooks/a1-x/10-x.diff": HOOK.replace("A word", "Two words").replace("# Why.", "# Why so.")},

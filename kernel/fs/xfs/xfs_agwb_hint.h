@@ -64,7 +64,6 @@ static inline void xfs_agwb_hint_placed(const struct iomap_writepage_ctx *wpc,
 }
 
 void xfs_agwb_hint_truncated(struct xfs_inode *ip, loff_t newsize);
-void xfs_agwb_hint_evict(struct xfs_inode *ip);
 #else
 static inline void xfs_agwb_hint_dirtied(struct xfs_inode *ip, loff_t offset,
 					 ssize_t written,
@@ -80,10 +79,6 @@ static inline void xfs_agwb_hint_placed(const struct iomap_writepage_ctx *wpc,
 
 static inline void xfs_agwb_hint_truncated(struct xfs_inode *ip,
 					   loff_t newsize)
-{
-}
-
-static inline void xfs_agwb_hint_evict(struct xfs_inode *ip)
 {
 }
 #endif /* CONFIG_XFS_AGWB_HINTS */

@@ -48,6 +48,7 @@ unsigned long xfs_agwb_hint_drop(struct xfs_agwb_hint_mount *hm,
 				 struct xfs_agwb_hint_inode *hi, pgoff_t first);
 void xfs_agwb_hint_list(struct xfs_agwb_hint_mount *hm,
 			struct xfs_agwb_hint_inode *hi);
+void xfs_agwb_hint_evict(struct xfs_inode *ip);
 
 /* xfs_agwb_hint_round.c */
 void xfs_agwb_hint_plan(struct xfs_inode *ip, struct xfs_agwb_plan *plan);
@@ -62,6 +63,10 @@ void xfs_agwb_hint_stop(struct xfs_agwb *agwb);
 void xfs_agwb_hint_mode_changed(struct xfs_agwb *agwb);
 void xfs_agwb_hint_show(struct seq_file *m, struct xfs_agwb *agwb);
 #else
+static inline void xfs_agwb_hint_evict(struct xfs_inode *ip)
+{
+}
+
 static inline void xfs_agwb_hint_plan(struct xfs_inode *ip,
 				      struct xfs_agwb_plan *plan)
 {

@@ -136,3 +136,26 @@ void xfs_agwb_hint_list(struct xfs_agwb_hint_mount *hm,
 		list_add_tail(&hi->list, &hm->inodes);
 	mutex_unlock(&hm->lock);
 }
+
+/**
+ * xfs_agwb_hint_evict - an inode leaves memory
+ * @ip: inode that has no round
+ */
+void xfs_agwb_hint_evict(struct xfs_inode *ip)
+{
+	struct xfs_agwb_hint_inode	*hi = ip->i_agwb_hints;
+	struct xfs_agwb_hint_mount	*hm;
+
+	if (!hi)
+		return;
+
+	hm = ip->i_mount->m_agwb->hints;
+	mutex_lock(&hm->lock);
+	list_del(&hi->list);
+	mutex_unlock(&hm->lock);
+	xfs_agwb_hint_drop(hm, hi, 0);
+	/* nodes without an entry, left where memory ran out below them */
+	xa_destroy(&hi->hints);
+	ip->i_agwb_hints = NULL;
+	kfree(hi);
+}

@@ -261,10 +261,7 @@ void xfs_agwb_evict(struct xfs_inode *ip)
 {
 	struct xfs_agwb_inode	*ai = ip->i_agwb;
 
-	if (!ai)
-		return;
-
-	if (ai->round) {
+	if (ai && ai->round) {
 		xfs_agwb_cancel_round(ai->round);
 		wait_event(ip->i_mount->m_agwb->waitq,
 			   xfs_agwb_round_is_done(ai->round));

@@ -35,17 +35,34 @@ def check(name: str, text: str, folder: Path) -> None:
         folder: where files that the job includes are looked for.
 
     Raises:
-        LabError: fio refuses the job (with fio's own words), there is no section that makes load, or a path
-            in it lies outside the filesystem under test.
+        LabError: as :func:`check_taken` and :func:`check_paths`.
+    """
+    check_taken(name, text, folder)
+    check_paths(name, text, folder)
+
+
+def check_taken(name: str, text: str, folder: Path) -> None:
+    """Check that fio takes the job.
+
+    Raises:
+        LabError: fio refuses it (with fio's own words), or there is no section that makes load.
     """
     body = inlined(name, text, folder)
     done = _ask_fio(body)
     if done.returncode != 0:
         words = "; ".join(line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip())
         raise LabError(f"job {name}: fio refuses it: {words}")
-    listed = sections(body)
-    if not listed:
+    if not sections(body):
         raise LabError(f"job {name}: fio finds no job in it, expected a [section] besides [global]")
+
+
+def check_paths(name: str, text: str, folder: Path) -> None:
+    """Check that a job that fio takes stays on the filesystem under test.
+
+    Raises:
+        LabError: a path in it lies outside.
+    """
+    listed = sections(inlined(name, text, folder))
     for key in ("directory", "filename", "filename_format", "opendir"):
         for part in [part for one in listed for part in _paths(one.get(key, ""))]:
             if not _on_test_filesystem(part):

@@ -36,10 +36,12 @@ def scenario_of(job: Path, **settings: Any) -> Scenario:
     """
     chosen = from_job(job, **settings)
     name, text, folder = chosen.name, chosen.job.text, job.resolve().parent
-    fiojob.check(name, text, folder)
+    # What makes a job none for this bench comes before what a line less would mend.
+    fiojob.check_taken(name, text, folder)
     fiojob.check_globals(name, text)
     fiojob.check_buffered(name, text, folder)
     ownjob.check(name, text, stopped_after_s=chosen.stopped_after_s)
+    fiojob.check_paths(name, text, folder)
     ownjob.check_room(name, text, chosen.guest.device_mib)
     if _unspread(chosen):
         return chosen.model_copy(update={"bounds": [one for one in chosen.bounds if one != "bdis"]})
@@ -104,6 +106,11 @@ def from_job(
         if one not in scenario.FILESYSTEMS:
             raise unknown_name("filesystem", one, scenario.FILESYSTEMS)
     devices.load(device)
+    if set(contexts) == {1}:
+        raise LabError(
+            f"run {job.name}: one context runs stock's code, so there is nothing to choose from: "
+            f"expected a number above 1 among --contexts, or {AUTO}"
+        )
     try:
         text = fiojob.inlined(job.name, job.read_text(encoding="utf-8"), job.resolve().parent)
     except (OSError, UnicodeDecodeError) as error:

@@ -21,6 +21,8 @@ from lab.result.verdict import Group, Verdict, is_null
 MOST_ROUNDS = 8
 #: Workers of each context that are tried.
 WORKERS = (2, 8)
+#: What may be set beside a number of contexts, in words.
+WHAT_ELSE = "the kernel's own number, other affinities and more workers"
 NULL = Setting(variant="parallel", contexts=1)
 
 
@@ -73,6 +75,17 @@ class Search:
                 wanted[group] = [*own, *_beside(one)]
         self.rounds += bool(wanted)
         return [boot for group, settings in wanted.items() for boot in self._boots(group, settings)]
+
+    def untried(self, verdicts: dict[Group, Verdict]) -> list[str]:
+        """Say of which filesystems and dirty limits nothing was tried but numbers of contexts, and why."""
+        found = []
+        for group, one in verdicts.items():
+            if group in self.searched:
+                continue
+            is_open = one.kind == "open"
+            why = "its verdict is still open" if is_open else "the time was up (--budget gives more)"
+            found.append(f"{group.fs} at {group.dirty_limit_mib} MiB: {WHAT_ELSE} were not tried, for {why}")
+        return found
 
     @staticmethod
     def _setting(one: Verdict) -> Setting:

@@ -152,6 +152,8 @@ def measure(
             session.boots += boots
             _measure_boots(session, boots)
             boots = search.further(_judged(session)) if search and session.budget_left_s else []
+        for text in search.untried(_judged(session)) if search else []:
+            session.note(text)
         found = session.save()
         (session.folder / "table.md").write_text(report.markdown(found, session.notes), encoding="utf-8")
         plots.draw(session.folder, found)

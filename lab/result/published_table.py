@@ -142,7 +142,7 @@ def _summary(folders: list[Path]) -> Summary:
     for folder in folders:
         try:
             cells, meta = results.read(folder)
-        except (FileNotFoundError, json.JSONDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise LabError(f"{folder} holds no result of ./pwb bench: {error}") from None
         [name] = known([str(meta["scenario"]["name"])])
         chosen = scenarios.load(name)

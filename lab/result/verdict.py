@@ -32,6 +32,10 @@ PAIRS = 3
 ALL_BUSY = 0.95
 #: A bound that is no further from stock than this leaves nothing to be gained.
 NEAR = 1.05
+#: Share of the dirty limit from which on writers wait: half way from the background limit, its half, to it.
+WAIT_FROM = 0.75
+#: Dirty pages are sampled, so writers surely never waited only where they stayed this far below that.
+SURELY = 0.9
 #: So many tasks that wait for one lock, on average, are held up by it.
 HELD_UP = 1.0
 
@@ -164,9 +168,10 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
         return None
     stock = next((cell for cell in cells if cell.variant == "stock"), None)
     one = next((cell for cell in cells if is_null(cell)), None)
-    best = max(_rate(cell) for cell in ours)
-    as_good = [cell for cell in ours if _rate(cell) >= best * (1 - AS_STOCK)]
-    chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -_rate(cell)))
+    worth = dict(zip(map(id, ours), _worths(ours, stock), strict=True))
+    best = max(worth.values())
+    as_good = [cell for cell in ours if worth[id(cell)] >= best * (1 - AS_STOCK)]
+    chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -worth[id(cell)]))
     null = _null(one, stock, by=_to_judge)
     if null is None:
         null = _null(one, stock, by=_to_choose)
@@ -255,8 +260,15 @@ def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
     return paired_interval([(a, b) for a, b in pairs if a is not None and b is not None])
 
 
-def _rate(cell: Cell) -> float:
-    return _mean(_to_choose(cell)) or cell.mib_s.median
+def _worths(cells: Sequence[Cell], stock: Cell | None) -> list[float]:
+    """Return what each cell is chosen by: its rate in its first round, as a multiple of stock's there.
+
+    Where one of them has no round in common with stock it is the rates themselves, of all of them.
+    """
+    firsts = [paired_rates(cell, stock)[:1] for cell in cells] if stock else []
+    if firsts and all(pairs and pairs[0][1] for pairs in firsts):
+        return [ours / base for [(ours, base)] in firsts]
+    return [_mean(_to_choose(cell)) or cell.mib_s.median for cell in cells]
 
 
 def _mean(rates: Sequence[float]) -> float | None:
@@ -280,6 +292,8 @@ def _why(cell: Cell, stock: Cell, cells: Sequence[Cell]) -> str:
         return f"with stock the CPUs are busy for {busy:.0%} of the time already"
     if limit and limit.lock_tasks >= HELD_UP:
         return f"with {cell.label} {limit.lock_tasks:.1f} tasks wait for a lock at any time, in {limit.lock}"
+    if said := _nobody_waited(stock):
+        return said
     if bound and bound.ratio_to_stock and bound.ratio_to_stock <= NEAR:
         return (
             f"a device and a flusher for each CPU come to {bound.ratio_to_stock:.2f}x, so no flusher is short"
@@ -288,6 +302,17 @@ def _why(cell: Cell, stock: Cell, cells: Sequence[Cell]) -> str:
     if stock.ratio_to_direct and 1 / NEAR <= stock.ratio_to_direct <= NEAR:
         return f"stock comes to {stock.ratio_to_direct:.2f} of direct I/O"
     return _what_cpus_did(cell, stock)
+
+
+def _nobody_waited(stock: Cell) -> str:
+    """Say that dirty pages never came to where writers wait for a flusher; empty if they may have."""
+    limit, most = stock.dirty_limit_mib, stock.dirty_max_mib
+    if not limit or not most or most.max >= SURELY * WAIT_FROM * limit:
+        return ""
+    return (
+        f"with stock no writer waited for a flusher: dirty pages came to {most.max:.0f} MiB at most, and "
+        f"writers wait from {WAIT_FROM * limit:.0f} on"
+    )
 
 
 def _what_cpus_did(cell: Cell, stock: Cell) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: no memory, at every place where there might be none.
 
-``python -m tests.guest.allocations FAIL_NTH``, the program guest/fail_nth.c. Each call that makes contexts,
-writebacks of cgroups or modes is made over and over, and of its allocations the first fails, then
+``python -m tests.guest.allocations FAIL_NTH``, the program tests/guest/fail_nth.c. Each call that makes
+contexts, writebacks of cgroups or modes is made over and over, and of its allocations the first fails, then
 the second, until it makes no more; so it is with the flushers. Whatever such a call says, the same call works
 afterwards, and what was written is there. Standard library only.
 """
@@ -39,7 +39,7 @@ ERRORS = {"done", "Cannot allocate memory"}
 
 
 class Program:
-    """guest/fail_nth.c."""
+    """tests/guest/fail_nth.c."""
 
     def __init__(self, path: str) -> None:
         """Name the program."""

@@ -19,7 +19,7 @@ PARTS = ["settings", "inodes", "flushers", "mounts"]
 
 
 def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel) -> None:
-    program = compiled(REPO / "guest" / "fail_nth.c")
+    program = compiled(REPO / "tests" / "guest" / "fail_nth.c")
     command = ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.allocations", str(program)]
     said = output_of(uml_debug_kernel, command, fs="none")
     failed = {

@@ -29,7 +29,7 @@ LIMITS = {"/proc/sys/vm/dirty_background_bytes": str(1 << 20), "/proc/sys/vm/dir
 def test_every_byte_is_as_written(
     request: pytest.FixtureRequest, kernel: str, contexts: int, fs: str
 ) -> None:
-    check = compiled(REPO / "guest" / "data_check.c")
+    check = compiled(REPO / "tests" / "guest" / "data_check.c")
     said = output_of(
         request.getfixturevalue(kernel),
         f"""
@@ -51,7 +51,7 @@ def test_every_byte_is_as_written(
 
 @pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
 def test_mapped_writes_of_several_cpus(debug_kernel: Kernel, fs: str) -> None:
-    check = compiled(REPO / "guest" / "data_check.c")
+    check = compiled(REPO / "tests" / "guest" / "data_check.c")
     said = output_of(debug_kernel, [str(check), ".", "6", str(UML_OPERATIONS), "7"], fs=fs, settings=LIMITS)
     assert "every byte is as written" in said, said
     assert " 0, " not in said

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Settings and the ioctl take what they should and nothing else, whoever tries and whatever comes.
 
-guest/hostile.c has the rules.
+tests/guest/hostile.c has the rules.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.guest
 CONTEXTS_PER_CPU = 4
 CPUS = 2
 NOBODY = "setpriv --reuid 65534 --regid 65534 --clear-groups"
-# How to become what guest/hostile.c knows. The /sys of a container has nothing mounted below it.
+# How to become what tests/guest/hostile.c knows. The /sys of a container has nothing mounted below it.
 WAYS = {
     "root": "",
     "nobody": NOBODY,
@@ -45,7 +45,7 @@ def hostile(kernel: Kernel, tries: list[tuple[str, str, int]], seed: int) -> str
     """
     # The cache may be in a folder that is for its owner only.
     script = f"""
-        install -m 755 {compiled(REPO / "guest" / "hostile.c")} /run/hostile
+        install -m 755 {compiled(REPO / "tests" / "guest" / "hostile.c")} /run/hostile
         echo $((4 << 20)) > /proc/sys/vm/dirty_bytes
         for file in 1 2 3 4; do
             while nice -n 19 dd if=/dev/zero of=$file bs=64k count=64 conv=notrunc 2>/dev/null; do :; done &

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -63,6 +64,33 @@ def test_every_command_is_in_the_docs() -> None:
 
     text = "".join(page.read_text() for page in PAGES)
     assert [name for name in cli.cli.commands if f"./pwb {name}" not in text] == []
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Return the words of each line of a page that calls ./pwb, without comment and what the guest runs."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"^    \./pwb (.+)$", text, re.MULTILINE) + re.findall(r"`\./pwb ([^`]+)`", text)
+    # A line of several commands, or one with a placeholder for further words, is read up to there.
+    return [re.split(r" (?:&&|\|\||[|;>]|\.\.\.)", line)[0].split("#")[0].split() for line in lines]
+
+
+@pytest.mark.parametrize("page", HANDWRITTEN, ids=named)
+def test_commands_have_the_options_that_pages_give_them(page: Path) -> None:
+    from lab import cli
+
+    unknown = []
+    for words in commands(page):
+        # The interpreter of the set-up takes its own.
+        if words[0] in ("python", "--help"):
+            continue
+        command = cli.cli.commands.get(words[0])
+        params = command.params if command else []
+        known = {option for one in params for option in (*one.opts, *one.secondary_opts)}
+        unknown += [] if command else [words[0]]
+        given = list(itertools.takewhile(lambda word: word != "--", words[1:]))
+        options = [word.split("=")[0] for word in given if re.match("--?[a-z]", word)]
+        unknown += [f"{words[0]} {option}" for option in options if option not in known | {"--help", "-h"}]
+    assert unknown == []
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -110,3 +111,33 @@ def test_page_shows_what_was_measured_and_of_which_kernel(page: Path) -> None:
 def test_gain_with_many_cpus_is_that_of_the_figures(page: str, name: str, cpus: int) -> None:
     words = " ".join((REPO / page).read_text(encoding="utf-8").split())
     assert over_cpus.gains(name, 128)[cpus].removesuffix(" times") in words
+
+
+def readme() -> str:
+    return " ".join((REPO / "README.md").read_text(encoding="utf-8").split())
+
+
+def test_readme_says_how_close_contexts_come_to_separate_bdis() -> None:
+    eight = [
+        cell for cell in measurements.cells("headline") if (cell.variant, cell.contexts) == ("parallel", 8)
+    ]
+    least = min(cell.ratio_to_bdis or 0 for cell in eight)
+    found = re.search(r"come to (0\.\d\d) of separate BDIs or more", readme())
+    assert found
+    assert least - 0.05 < float(found[1]) <= least
+
+
+def test_readme_says_what_write_streams_bring_jobs_that_append() -> None:
+    [best] = [cell for cell in measurements.cells("t5") if cell.placement == "stream"]
+    assert f"come to {best.ratio_to_stock:.0f} times as much" in readme()
+
+
+def test_readme_says_what_writers_gain_beside_readers() -> None:
+    gains = [
+        cell.ratio_to_stock or 0
+        for cell in measurements.cells("auto-reads")
+        if (cell.device, cell.variant, cell.contexts) == ("nvme", "parallel", None)
+    ]
+    found = re.search(r"writes come to (\d\.\d) times stock beside 4 jobs that read", readme())
+    assert found
+    assert min(gains) - 0.05 <= float(found[1]) <= max(gains) + 0.05

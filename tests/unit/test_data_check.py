@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""guest/data_check.c on this machine: it passes where nothing goes wrong, and sees what does."""
+"""tests/guest/data_check.c on this machine: it passes where nothing goes wrong, and sees what does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPOIL_EVERY_S = 0.02
 
 @pytest.fixture(scope="module")
 def data_check() -> Path:
-    return compiled(REPO / "guest" / "data_check.c")
+    return compiled(REPO / "tests" / "guest" / "data_check.c")
 
 
 def command(program: Path, folder: Path, operations: int, seed: int = 1) -> list[str]:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from lab.experiment import jobfile, scenario
+from lab.experiment.axes import Contexts
 from lab.util.errors import LabError
 
 
@@ -85,12 +87,12 @@ def test_a_head_is_given_its_time(tmp_path: Path) -> None:
     assert "later" not in jobfile.notes(slow)[0]
 
 
-def _scenario_of(path: Path, device: str) -> scenario.Scenario:
+def _scenario_of(path: Path, device: str, contexts: Sequence[Contexts] = (2,)) -> scenario.Scenario:
     return jobfile.scenario_of(
         path,
         fs=["xfs"],
         device=device,
-        contexts=[2],
+        contexts=[*contexts],
         dirty_limits_mib=[64],
         machine="smp",
         cpus=8,
@@ -131,8 +133,24 @@ def test_separate_bdis_are_a_bound_where_all_of_them_get_work(
     assert why in said
 
 
-def test_a_job_hears_its_real_obstacle_first(tmp_path: Path) -> None:
-    """As the ssd-test.fio that comes with fio: every phase waits for the one before it, around the cache."""
-    text = "[global]\ndirect=1\nsize=1m\n[a]\nrw=read\n[b]\nstonewall\nrw=write\n"
-    with pytest.raises(LabError, match="every section that writes has direct=1"):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "[global]\ndirect=1\nsize=10g\ndirectory=/mount-point-of-ssd\n"
+            "[seq-read]\nrw=read\nstonewall\n[seq-write]\nrw=write\nstonewall\n",
+            "every section that writes has direct=1",
+        ),
+        ("[global]\nrw=randread\ndirect=1\n[device]\nfilename=/dev/sda\nsize=1m\n", "no section writes"),
+    ],
+    ids=["ssd-test", "latency-profile"],
+)
+def test_a_job_hears_its_real_obstacle_first(tmp_path: Path, text: str, why: str) -> None:
+    """As the examples that come with fio: their path, which is easy to mend, is not what keeps them out."""
+    with pytest.raises(LabError, match=why):
         _scenario_of(_job(tmp_path, text), "brd")
+
+
+def test_one_context_alone_is_nothing_to_choose_from(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="expected a number above 1 among --contexts, or auto"):
+        _scenario_of(_job(tmp_path, "[a]\nrw=write\nsize=1m\n"), "brd", contexts=[1])

@@ -84,7 +84,11 @@ def test_what_is_written_down(tmp_path: Path) -> None:
     assert len({line.count("|") for line in rows if line.startswith("| T2 | XFS hook")}) == 2
 
 
-def test_a_folder_that_is_no_result(tmp_path: Path) -> None:
+@pytest.mark.parametrize("summary", [None, "[{", '[{"kernel": 1}]'])
+def test_a_folder_that_is_no_result(tmp_path: Path, summary: str | None) -> None:
+    if summary is not None:
+        (tmp_path / "summary.json").write_text(summary, encoding="utf-8")
+        (tmp_path / "meta.json").write_text("{}", encoding="utf-8")
     with pytest.raises(LabError, match=r"holds no result of ./pwb bench"):
         _compare([tmp_path], tmp_path / "out")
 

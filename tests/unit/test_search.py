@@ -91,6 +91,17 @@ def test_what_is_decided_gets_what_else_may_be_set_and_that_once() -> None:
     assert plan.further(verdicts("xfs", GAIN)) == []
 
 
+def test_what_was_not_tried_is_said_with_the_reason() -> None:
+    plan = search()
+    assert plan.untried(verdicts("xfs", GAIN)) == [
+        "xfs at 128 MiB: the kernel's own number, other affinities and more workers were not tried, "
+        "for the time was up (--budget gives more)"
+    ]
+    assert plan.untried(verdicts("ext4", OPEN))[0].endswith("for its verdict is still open")
+    plan.further(verdicts("xfs", GAIN))
+    assert plan.untried(verdicts("xfs", GAIN)) == []
+
+
 def test_it_ends() -> None:
     plan = search()
     rounds = 1

@@ -180,6 +180,19 @@ def test_least_to_set_that_is_as_good() -> None:
     assert own.line == f"echo auto > {bdi}/nwritebacks"
 
 
+def test_a_setting_of_a_later_round_is_chosen_by_stock_of_that_round() -> None:
+    """A round in which all is faster makes nothing better that was tried in it only."""
+    runs = [
+        *samples.measured("stock", 1, 128, [100.0, 150, 150, 150]),
+        *samples.measured("parallel", 4, 128, [200.0, 300, 300, 300]),
+        *samples.measured("parallel", 4, 128, [1.0, 270, 270, 270], affinity="rotor")[1:],
+        *samples.measured("parallel", 2, 128, [1.0, 270, 270, 270])[1:],
+    ]
+    found = verdict.verdict(results.cells("s", runs))
+    assert found
+    assert (found.cell.contexts, found.cell.affinity) == (4, None)
+
+
 def test_without_a_null_one_is_assumed() -> None:
     assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).text.endswith("null ±5.0% assumed")
     assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).kind == "same"
@@ -191,6 +204,22 @@ def test_what_leaves_nothing_to_be_gained_is_said() -> None:
     found = judged(c4=same, stock=same, bdis=[102.0] * ROUNDS)
     assert found.text.endswith("a device and a flusher for each CPU come to 1.02x, so no flusher is short")
     assert "so no flusher" not in judged(c4=[200.0] * ROUNDS, stock=same, bdis=[102.0] * ROUNDS).text
+
+
+@pytest.mark.parametrize(("most", "is_said"), [(80.0, True), (90.0, False), (128.0, False)])
+def test_writers_that_never_waited_are_named(most: float, is_said: bool) -> None:
+    same = [100.0] * ROUNDS
+    found = verdict.verdict([
+        cell.model_copy(update={"dirty_max_mib": Spread(median=most - 5, min=most - 9, max=most)})
+        for cell in cells(c4=same, stock=same, bdis=[102.0] * ROUNDS)
+    ])  # fmt: skip
+    assert found
+    said = (
+        "with stock no writer waited for a flusher: dirty pages came to 80 MiB at most, and writers wait "
+        "from 96 on"
+    )
+    assert found.text.endswith(said) == is_said
+    assert found.text.endswith("so no flusher is short") == (not is_said)
 
 
 def explained(

@@ -1,5 +1,6 @@
 // The bandwidth estimate is one for all contexts of a throttle: the device's total counts it once, and the
-// contexts with dirty inodes share it. So do they what was written with IOCB_DONTCACHE.
+// contexts with dirty inodes share it. So do they what was written with IOCB_DONTCACHE. Of a work item for all of a
+// device each context may write what is the throttle's, for one of them may have nearly all that is dirty.
 // places: fs/fs-writeback.c 6, mm/page-writeback.c 2
 
 @@
@@ -23,13 +24,23 @@
  }
 
 @@
-identifier f = {wbc_detach_inode, wb_split_bdi_pages, writeback_chunk_size};
+identifier f = {wbc_detach_inode, writeback_chunk_size};
 @@
  f(...)
  {
 <...
 - wb->avg_write_bandwidth
 + wb_bandwidth_share(wb)
+...>
+ }
+
+@@
+@@
+ wb_split_bdi_pages(...)
+ {
+<...
+- wb->avg_write_bandwidth
++ wb->throttle->avg_write_bandwidth
 ...>
  }
 

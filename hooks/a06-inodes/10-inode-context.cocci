@@ -44,7 +44,7 @@ expression E, F;
 <...
 (
 - wb_get_create(wb->bdi,
-+ wb_get_create_in_ctx(wb->ctx,
++ wb_get_create_only_in_ctx(wb->ctx,
   memcg_css, GFP_KERNEL)
 |
 - bdi_root_wb(wb->bdi)
@@ -78,6 +78,6 @@ identifier f = {locked_inode_to_wb_and_lock_list};
  {
 <...
 - wb == inode->i_wb
-+ wb == READ_ONCE(inode->i_wb)
++ wb == (READ_ONCE(inode->i_wb) ?: bdi_root_wb(wb->bdi))
 ...>
  }

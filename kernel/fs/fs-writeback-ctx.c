@@ -45,8 +45,14 @@ static struct bdi_writeback *inode_join_wb(struct inode *inode)
 	__acquires(&wb->list_lock)
 {
 	struct bdi_writeback *wb = inode_to_wb_and_lock_list(inode);
+	struct inode *youngest;
 
 	spin_lock(&inode->i_lock);
+	/* b_dirty is sorted by age, and the inode goes to its youngest end */
+	youngest = list_first_entry_or_null(&wb->b_dirty, struct inode,
+					    i_io_list);
+	if (youngest && time_before(inode->dirtied_when, youngest->dirtied_when))
+		inode->dirtied_when = jiffies;
 	/* whoever frees the inode has found it on no list */
 	if (!(inode_state_read(inode) & I_FREEING) &&
 	    inode_io_list_move_locked(inode, wb, &wb->b_dirty))

@@ -115,6 +115,30 @@ struct bdi_writeback *wb_get_create_in_ctx(struct bdi_writeback_ctx *ctx,
 }
 
 /**
+ * wb_get_create_only_in_ctx - get the writeback of a memcg in this context
+ * @ctx: target context
+ * @memcg_css: memcg, see wb_get_create()
+ * @gfp: allocation mask for its throttle
+ *
+ * For inodes that change their cgroup: they stay in their context.
+ *
+ * Return: a reference on the writeback; %NULL if there is no memory for it, or
+ * the memcg is on its way out.
+ */
+struct bdi_writeback *
+wb_get_create_only_in_ctx(struct bdi_writeback_ctx *ctx,
+			  struct cgroup_subsys_state *memcg_css, gfp_t gfp)
+{
+	struct bdi_writeback *wb = wb_get_create_in_ctx(ctx, memcg_css, gfp);
+
+	if (!wb || wb->ctx == ctx)
+		return wb;
+
+	wb_put(wb);
+	return NULL;
+}
+
+/**
  * cgwb_shutdown_ctx_wbs - finish the work of a cgroup in contexts 1 and above
  * @throttle: cgroup writeback without references, so no inode is left
  */

@@ -36,6 +36,8 @@ NEAR = 1.05
 WAIT_FROM = 0.75
 #: Dirty pages are sampled, so writers surely never waited only where they stayed this far below that.
 SURELY = 0.9
+#: So many times stock's extents are worth this multiple of its throughput; for less nobody wants them.
+PIECES, WORTH_PIECES = 2, 1.1
 #: So many tasks that wait for one lock, on average, are held up by it.
 HELD_UP = 1.0
 
@@ -64,7 +66,8 @@ class Verdict:
 
     Attributes:
         cell: the setting that is judged: of those that are as good as the best, the kernel's own choice, or
-            else the one with the fewest contexts and the least to set beside.
+            else the one with the fewest contexts and the least to set beside. One that brings less than
+            :data:`WORTH_PIECES` and makes :data:`PIECES` times the extents is none of them.
         stock: what it is compared with; None where the result has none.
         interval: its throughput as a multiple of stock's; None where there are too few rates, or one is 0, or
             one of the two has no steady window.
@@ -169,8 +172,9 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     stock = next((cell for cell in cells if cell.variant == "stock"), None)
     one = next((cell for cell in cells if is_null(cell)), None)
     worth = dict(zip(map(id, ours), _worths(ours, stock), strict=True))
-    best = max(worth.values())
-    as_good = [cell for cell in ours if worth[id(cell)] >= best * (1 - AS_STOCK)]
+    whole = [cell for cell in ours if not (stock and _shatters(cell, stock))]
+    best = max(worth[id(cell)] for cell in whole or ours)
+    as_good = [cell for cell in whole or ours if worth[id(cell)] >= best * (1 - AS_STOCK)]
     chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -worth[id(cell)]))
     null = _null(one, stock, by=_to_judge)
     if null is None:
@@ -258,6 +262,13 @@ def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
         return None
     pairs = [(ours[n], base[n]) for n in _common_rounds(cell, stock)[1:]]
     return paired_interval([(a, b) for a, b in pairs if a is not None and b is not None])
+
+
+def _shatters(cell: Cell, stock: Cell) -> bool:
+    """Say whether a setting puts files in many more pieces, and gains too little for that."""
+    ours, base = cell.extents, stock.extents
+    has_more = bool(ours and base and ours.median >= PIECES * max(base.median, 1))
+    return has_more and (cell.ratio_to_stock or 0) < WORTH_PIECES
 
 
 def _worths(cells: Sequence[Cell], stock: Cell | None) -> list[float]:

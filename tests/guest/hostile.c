@@ -151,6 +151,17 @@ static bool is_word(const char *text, const char *word)
 	return !strncmp(text, word, length) && (!text[length] || !strcmp(text + length, "\n"));
 }
 
+/* "auto", also with a number behind it, as it reads: the kernel's sscanf() takes blanks around that. */
+static bool is_auto(const char *text)
+{
+	int end = 0;
+
+	if (is_word(text, "auto"))
+		return true;
+	sscanf(text, "auto ( %*[0-9])%n", &end);
+	return end && is_word(text + end, "");
+}
+
 /* Says whether a target must take the text, and what it then reads as. */
 static bool is_right(const struct target *target, const char *text, char *reads)
 {
@@ -162,7 +173,7 @@ static bool is_right(const struct target *target, const char *text, char *reads)
 	}
 	if (target->words)
 		return false;
-	if (target->takes_auto && is_word(text, "auto"))
+	if (target->takes_auto && is_auto(text))
 		return strcpy(reads, "auto");
 	if (!is_number(text, target->base, &value) || value < target->least || value > target->most)
 		return false;
@@ -256,12 +267,13 @@ static size_t number(const struct target *target, char *text)
 
 static size_t word(const struct target *target, char *text)
 {
+	static const char *const autos[] = { "auto", "auto (3)", "auto (3" };
 	static const char *const tails[] = { "", "\n", "\n\n", " ", "x", "\t\n" };
 	int count = 0;
 
 	while (target->words && target->words[count])
 		count++;
-	return sprintf(text, "%s%s", count ? target->words[chance(count)] : "auto",
+	return sprintf(text, "%s%s", count ? target->words[chance(count)] : autos[chance(3)],
 		       tails[chance(3) ? chance(2) : chance(sizeof(tails) / sizeof(tails[0]))]);
 }
 

@@ -127,12 +127,18 @@ def test_attributes_are_shown_and_set(debug_kernel: Kernel) -> None:
 
 def test_kernel_finds_the_number_unless_it_is_told(debug_kernel: Kernel) -> None:
     script = "cat $PWB_BDI/nwritebacks; echo 3 > $PWB_BDI/nwritebacks; cat $PWB_BDI/nwritebacks"
-    script += "; echo auto > $PWB_BDI/nwritebacks; cat $PWB_BDI/nwritebacks"
+    script += "; echo auto > $PWB_BDI/nwritebacks; saved=$(cat $PWB_BDI/nwritebacks); echo $saved"
+    # What was read can be written back.
+    script += (
+        '; echo 2 > $PWB_BDI/nwritebacks; echo "$saved" > $PWB_BDI/nwritebacks; cat $PWB_BDI/nwritebacks'
+    )
     said = [
         output_of(debug_kernel, script, fs="none", kernel_arguments=arguments).splitlines()
         for arguments in ([], ["nwritebacks=2"], ["nwritebacks=auto"], ["nwritebacks=none"])
     ]
-    assert said == [[first, "3", "auto (1)"] for first in ("auto (1)", "2", "auto (1)", "auto (1)")]
+    assert said == [
+        [first, "3", "auto (1)", "auto (1)"] for first in ("auto (1)", "2", "auto (1)", "auto (1)")
+    ]
 
 
 # What it finds depends on speed; that it finds something, and that no byte is lost meanwhile, does not.
@@ -286,6 +292,49 @@ def test_statistics_of_cgroups_name_the_context(debug_kernel: Kernel) -> None:
     group, *lines = run(debug_kernel, script, fs="ext4", contexts=4, affinity="rotor").splitlines()
     blocks = re.findall(r"WbCgIno: +(\d+)\nWbContext: +(\d+)", "\n".join(lines))
     assert sorted(context for ino, context in blocks if ino == group) == ["0", "1", "2", "3"]
+
+
+def test_a_context_may_write_all_that_is_dirty_when_reclaim_asks(debug_kernel: Kernel) -> None:
+    """One of four contexts has nearly all that is dirty: a fourth would have to be asked for often."""
+    # sync(2) first wakes all flushers as reclaim does, for as many pages as are dirty.
+    script = """
+        trace=/sys/kernel/tracing
+        echo 1000000 > /proc/sys/vm/dirty_writeback_centisecs
+        for i in $(seq 4); do echo data > $PWB_MNT/a$i; done
+        dd if=/dev/zero of=$PWB_MNT/large bs=1M count=8 2>/dev/null
+        echo 1 > $trace/events/writeback/writeback_start/enable
+        sync
+        grep -o 'nr_pages=[0-9]* sync_mode=0' $trace/trace
+    """
+    lines = run(debug_kernel, script, fs="ext4", contexts=4, affinity="ino").splitlines()
+    # The flushers start one by one, and what the first has written is not dirty for the last.
+    assert max(int(re.findall(r"\d+", line)[0]) for line in lines) >= 8 << 8
+
+
+def test_inodes_of_a_removed_cgroup_stay_in_their_context_without_memory(
+    debug_kernel: Kernel,
+) -> None:
+    """No memory for the parent's writeback in it: they go on to the root, and do not hold the cgroup."""
+    script = """
+        trace=/sys/kernel/tracing; fault=/sys/kernel/debug/failslab
+        cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control
+        mkdir parent && echo '+memory +io' > parent/cgroup.subtree_control && mkdir parent/child
+        (echo 0 > parent/child/cgroup.procs
+         for i in $(seq 8); do echo data > $PWB_MNT/a$i; done)
+        sync
+        echo 1 > $trace/events/writeback/inode_switch_wbs/enable
+        echo Y > $fault/ignore-gfp-wait; echo 0 > $fault/verbose; echo -1 > $fault/times
+        echo 100 > $fault/probability
+        rmdir parent/child
+        for i in $(seq 100); do
+            test $(grep -c inode_switch_wbs: $trace/trace) -ge 8 && break
+            sleep 0.1
+        done
+        echo 0 > $fault/probability
+        grep -c inode_switch_wbs: $trace/trace
+    """
+    switched = run(debug_kernel, script, fs="ext4", contexts=4, affinity="rotor")
+    assert int(switched) >= 8
 
 
 @pytest.mark.parametrize("fs", FILESYSTEMS)

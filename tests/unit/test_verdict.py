@@ -193,6 +193,28 @@ def test_a_setting_of_a_later_round_is_chosen_by_stock_of_that_round() -> None:
     assert (found.cell.contexts, found.cell.affinity) == (4, None)
 
 
+@pytest.mark.parametrize(("rate", "pieces", "best"), [(106, 9, 2), (106, 1.9, 4), (115, 9, 4)])
+def test_pieces_are_not_worth_a_small_gain(rate: float, pieces: float, best: int) -> None:
+    made = cells(c1=[100.0] * ROUNDS, c2=[101.0] * ROUNDS, c4=[rate] * ROUNDS, stock=[100.0] * ROUNDS)
+    extents = {4: pieces}
+    found = verdict.verdict([
+        cell.model_copy(update={"extents": Spread(median=extents.get(cell.contexts or 0, 1), min=1, max=9)})
+        for cell in made
+    ])  # fmt: skip
+    assert found
+    assert found.cell.contexts == best
+
+
+def test_where_all_settings_make_pieces_one_of_them_is_judged() -> None:
+    made = cells(c4=[106.0] * ROUNDS, stock=[100.0] * ROUNDS)
+    many = {"stock": 1, "parallel": 9}
+    found = verdict.verdict([
+        cell.model_copy(update={"extents": Spread(median=many[cell.variant], min=1, max=9)}) for cell in made
+    ])  # fmt: skip
+    assert found
+    assert found.cell.contexts == 4
+
+
 def test_without_a_null_one_is_assumed() -> None:
     assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).text.endswith("null ±5.0% assumed")
     assert judged(c4=[104.0] * ROUNDS, stock=[100.0] * ROUNDS).kind == "same"

@@ -147,6 +147,10 @@ static void number_pins_and_auto_gives_back(struct kunit *test)
 	dev_attr_nwritebacks.show(&f->dev, &dev_attr_nwritebacks, text);
 	KUNIT_EXPECT_STREQ(test, "3\n", text);
 	KUNIT_EXPECT_FALSE(test, f->bdi->wb_auto.on);
+	/* as it was read, with a number that does not matter */
+	KUNIT_EXPECT_EQ(test, 10, set_nwritebacks(f, "auto (12)\n"));
+	KUNIT_EXPECT_TRUE(test, f->bdi->wb_auto.on);
+	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
 }
 
 static void other_words_and_other_devices_are_refused(struct kunit *test)
@@ -154,6 +158,8 @@ static void other_words_and_other_devices_are_refused(struct kunit *test)
 	struct auto_fixture *f = test->priv;
 
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_nwritebacks(f, "automatic"));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set_nwritebacks(f, "auto (3"));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set_nwritebacks(f, "auto (3) 4"));
 	f->bdi->max_wb_ctx = 1;
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_nwritebacks(f, "auto"));
 	KUNIT_EXPECT_FALSE(test, f->bdi->wb_auto.on);

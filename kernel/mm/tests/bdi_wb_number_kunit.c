@@ -6,6 +6,7 @@
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/rwsem.h>
+#include "../../fs/fs-writeback.h"
 #include "bdi_wb_fixture.h"
 
 static int set_nwritebacks(struct wb_ctx_fixture *fixture, const char *text)
@@ -35,6 +36,49 @@ static void new_number_counts_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, set_nwritebacks(fixture, "8"));
 	KUNIT_EXPECT_EQ(test, 7, fetch(test, 7)->index);
 	KUNIT_EXPECT_PTR_EQ(test, last, fetch(test, 3));
+}
+
+static void dirty_in(struct inode *inode, struct bdi_writeback *wb)
+{
+	spin_lock_init(&inode->i_lock);
+	INIT_LIST_HEAD(&inode->i_io_list);
+	inode->i_wb = wb;
+	spin_lock(&wb->list_lock);
+	spin_lock(&inode->i_lock);
+	inode_io_list_move_locked(inode, wb, &wb->b_dirty);
+	spin_unlock(&inode->i_lock);
+	spin_unlock(&wb->list_lock);
+}
+
+/* the oldest are at one end, where a flusher looks for what is due */
+static void moved_inode_leaves_its_new_list_sorted_by_age(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct inode *inode = &fixture->inode, *other;
+	struct bdi_writeback *old, *new;
+
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	enable(test, 2);
+	old = &bdi_wb_ctx(fixture->bdi, 0)->wb;
+	new = &bdi_wb_ctx(fixture->bdi, 1)->wb;
+	other->i_sb = inode->i_sb;
+	other->dirtied_when = jiffies;
+	inode->dirtied_when = other->dirtied_when - HZ;
+	dirty_in(inode, old);
+	dirty_in(other, new);
+
+	spin_lock(&old->list_lock);
+	KUNIT_EXPECT_PTR_EQ(test, new,
+			    inode_move_to_wb_ctx(inode, old, new->ctx));
+	KUNIT_EXPECT_PTR_EQ(test, &inode->i_io_list, new->b_dirty.next);
+	KUNIT_EXPECT_FALSE(test, time_before(inode->dirtied_when,
+					     other->dirtied_when));
+
+	list_del_init(&inode->i_io_list);
+	list_del_init(&other->i_io_list);
+	wb_io_lists_depopulated(new);
+	spin_unlock(&new->list_lock);
 }
 
 struct sync {
@@ -102,6 +146,7 @@ static void bad_nwritebacks_changes_nothing(struct kunit *test)
 
 static struct kunit_case wb_number_test_cases[] = {
 	KUNIT_CASE(new_number_counts_at_once),
+	KUNIT_CASE(moved_inode_leaves_its_new_list_sorted_by_age),
 	KUNIT_CASE(sync_covers_a_context_that_comes_meanwhile),
 	KUNIT_CASE(bad_nwritebacks_changes_nothing),
 	{}

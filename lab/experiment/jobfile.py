@@ -49,7 +49,7 @@ def scenario_of(job: Path, **settings: Any) -> Scenario:
 
 
 def notes(chosen: Scenario) -> list[str]:
-    """Say what of a user's job is not run as it is, and what bound it does not have."""
+    """Say what of a user's job is not run as it is, what it can gain, and what bound it does not have."""
     said = []
     if chosen.stopped_after_s is not None:
         climbs = any(limit.ramp_s < schedule.CLIMB_S for limit in chosen.limits)
@@ -57,6 +57,11 @@ def notes(chosen: Scenario) -> list[str]:
         said.append(
             f"the job is stopped {chosen.stopped_after_s:.1f} s of the guest after its first write to the "
             f"device, {later}whatever its runtime; --machine uml runs it to its end"
+        )
+    if fiojob.written_files(chosen.job.text) == 1:
+        said.append(
+            "the job writes one file, and a file has one flusher at a time: where nothing else is written, "
+            "more contexts bring it nothing"
         )
     if why := _unspread(chosen):
         said.append(f"no bound from separate BDIs: {why}")

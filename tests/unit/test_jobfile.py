@@ -133,6 +133,12 @@ def test_separate_bdis_are_a_bound_where_all_of_them_get_work(
     assert why in said
 
 
+@pytest.mark.parametrize(("files", "is_said"), [("filename=one\nnumjobs=4\n", True), ("numjobs=2\n", False)])
+def test_one_file_is_said_to_have_one_flusher(tmp_path: Path, files: str, is_said: bool) -> None:
+    found = _scenario_of(_job(tmp_path, f"[a]\nrw=write\nsize=1m\n{files}"), "brd")
+    assert ("a file has one flusher at a time" in "; ".join(jobfile.notes(found))) == is_said
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

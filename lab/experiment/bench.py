@@ -12,14 +12,14 @@ from typing import Any
 
 from lab.experiment import cells, cluster, fiojob, jobfile, schedule
 from lab.experiment import scenario as scenarios
-from lab.experiment.cells import Runner, tool
+from lab.experiment.cells import tool
 from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.session import measure
 from lab.experiment.store import Store, surroundings
 from lab.machine import devices, guest, guest_memory, host, host_idle
 from lab.machine.hardware import Hardware
-from lab.result import profile, report
+from lab.result import report
 from lab.tree import build
 from lab.tree.source import Source
 from lab.util.errors import LabError
@@ -49,16 +49,6 @@ class Where:
     scheduler: str | None = None
     fresh: bool = False
     profiled: bool = False
-
-    @property
-    def runner(self) -> Runner:
-        """Return what boots a guest."""
-        return functools.partial(profile.profiled, guest.run) if self.profiled else guest.run
-
-    @property
-    def marks(self) -> dict[str, str]:
-        """Return what tells boots from equal ones that were measured elsewise."""
-        return {"profile": "of each run"} if self.profiled else {}
 
 
 HERE = Where()
@@ -147,16 +137,18 @@ def _build_and_measure(
         crew: Crew | None = None
         if chosen.virtual and where.scheduler is not None:
             needed = [cells.LOAD, cache_dir()]
-            crew = stack.enter_context(cluster.existing(where.scheduler, needed, where.runner))
+            crew = stack.enter_context(cluster.existing(where.scheduler, needed, guest.run))
         if missing := [name for name in chosen.flavours if not build.find(name, source, machine)[1]]:
             report.terminal().print(f"built first, {BUILD_TIME}: {' and '.join(missing)}", highlight=False)
         kernels = {name: build.build(name, source, machine) for name in chosen.flavours}
-        measured = functools.partial(measure, chosen, kernels, job_folder=job_folder, budget_s=budget_s)
+        measured = functools.partial(
+            measure, chosen, kernels, job_folder=job_folder, budget_s=budget_s, profiled=where.profiled
+        )
         if chosen.virtual:
             if crew is None:
                 count = cluster.places(chosen.guest.mem_mib, len(schedule.boots(chosen)))
-                crew = stack.enter_context(cluster.local(count, where.runner))
-            store = Store(surroundings() | where.marks)
+                crew = stack.enter_context(cluster.local(count, guest.run))
+            store = Store(surroundings())
             return measured(crew=crew, store=store, fresh=where.fresh, notes=notes)
         mib = chosen.guest.mem_mib
         report.terminal().print(f"filling {mib} MiB of memory for the guests", highlight=False)

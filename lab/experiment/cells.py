@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from lab.experiment import fiojob
 from lab.experiment.scenario import Files, Machine, Scenario
 from lab.experiment.schedule import Boot, Step
 from lab.machine import guest
+from lab.result import profile
 from lab.tree.build import Kernel
 from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
@@ -80,6 +82,7 @@ class Task:
         timeout_s: seconds of the host until the guest must be off.
         round: which of several boots that are alike.
         files: name -> text of what guest/load.py is given: its plan and fio's jobs.
+        is_profiled: whether each run leaves its profile beside its figures.
         folder: where the results go.
     """
 
@@ -99,6 +102,7 @@ class Task:
     timeout_s: float
     round: int
     files: dict[str, str]
+    is_profiled: bool
     folder: Path
 
 
@@ -133,6 +137,7 @@ def task(boot: Boot, chosen: Scenario, kernels: Kernels, job: str, folder: Path)
         timeout_s=chosen.timeout_s,
         round=boot.round,
         files=_files(boot, chosen, job),
+        is_profiled=boot.is_profiled,
         folder=folder,
     )
 
@@ -168,8 +173,9 @@ def _boot(one: Task, runner: Runner) -> None:
     # Without site packages: the guest has the host's Python, and nothing of ours for it.
     python = [str(Path(sys.executable).resolve()), "-P", "-s", "-S", "-m", "guest.load"]
     command = ["env", f"PYTHONPATH={REPO}", *python, str(GUEST_RESULTS / "plan.json")]
+    boot = functools.partial(profile.profiled, runner) if one.is_profiled else runner
     try:
-        done = runner(
+        done = boot(
             one.kernel,
             command,
             machine=one.machine,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from lab.experiment.scenario import Scenario
 from lab.experiment.schedule import Boot
 from lab.experiment.search import first_answer_first
 from lab.experiment.store import Store, known_surroundings
-from lab.machine import host
+from lab.machine import guest, host
 from lab.machine.hardware import QEMU_MIB, Hardware
 from lab.tree import build
 from lab.tree import source as sources
@@ -60,7 +61,7 @@ def plan(
     """
     chosen = jobfile.scenario_of(job, **settings)
     check(chosen, job.resolve().parent, where, machine=_Unfetched)
-    boots = first_answer_first(schedule.boots(chosen))
+    boots = [replace(boot, is_profiled=where.profiled) for boot in first_answer_first(schedule.boots(chosen))]
     count = _side_by_side(chosen, boots, where)
     found = [build.find(name, source, chosen.guest.machine) for name in chosen.flavours] if source else []
     kept = _kept(chosen, boots, [kernel for kernel, _ in found], job.resolve().parent, where)
@@ -101,7 +102,7 @@ def _kept(
     around = known_surroundings() if kernels and chosen.virtual and not where.fresh else None
     if around is None:
         return []
-    store = Store(around | where.marks)
+    store = Store(around)
     job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
     by_flavour = dict(zip(chosen.flavours, kernels, strict=True))
     return [boot for boot in boots if store.has(cells.task(boot, chosen, by_flavour, job, job_folder))]
@@ -113,5 +114,5 @@ def _side_by_side(chosen: Scenario, boots: Sequence[Boot], where: Where) -> int:
         return 1
     if where.scheduler is None:
         return cluster.places(chosen.guest.mem_mib, len(boots))
-    with cluster.existing(where.scheduler, [], where.runner) as crew:
+    with cluster.existing(where.scheduler, [], guest.run) as crew:
         return crew.size

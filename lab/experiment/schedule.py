@@ -32,6 +32,8 @@ VIRTUAL_CPU_ESTIMATE_S = 2.0
 VIRTUAL_RUN_ESTIMATE_S = 0.2
 HOST_S_PER_CPU_S = 4.0
 HOST_S_PER_WAITING_CPU_S = 0.5
+# So many times as long with a profile.
+PROFILED = 1.6
 # How long the kernel may take to find the number of contexts, from one (docs/auto.md).
 CLIMB_S = 2.0
 
@@ -56,7 +58,8 @@ class Boot:
     """One guest: a fresh filesystem, and the runs that share it.
 
     Settings that share a boot differ by what can be changed at any time. ``open_end_s`` is a guess at the
-    seconds of a run without a window.
+    seconds of a run without a window. ``is_profiled`` asks for a profile of each run, which takes none of the
+    guest's time.
     """
 
     machine: Machine
@@ -68,6 +71,7 @@ class Boot:
     direct: Window | None
     round: int
     open_end_s: float = OPEN_END_ESTIMATE_S
+    is_profiled: bool = False
 
     @property
     def setting(self) -> Setting:
@@ -120,11 +124,11 @@ class Boot:
         runs_s = [self._run_s(step.window) for step in self.steps]
         if self.machine == "smp":
             virtual_s = sum(runs_s) + VIRTUAL_RUN_ESTIMATE_S * len(runs_s)
-            waits = pace.leaves_cpus_idle(self.device)
+            cpu_s = HOST_S_PER_WAITING_CPU_S if pace.leaves_cpus_idle(self.device) else HOST_S_PER_CPU_S
+            if self.is_profiled:
+                cpu_s *= PROFILED
             return (
-                VIRTUAL_BOOT_ESTIMATE_S
-                + self.cpus * VIRTUAL_CPU_ESTIMATE_S
-                + self.cpus * virtual_s * (HOST_S_PER_WAITING_CPU_S if waits else HOST_S_PER_CPU_S)
+                VIRTUAL_BOOT_ESTIMATE_S + self.cpus * VIRTUAL_CPU_ESTIMATE_S + self.cpus * virtual_s * cpu_s
             )
         synced_mib = sum(step.dirty_limit_mib or 0 for step in self.steps)
         return BOOT_ESTIMATE_S + sum(runs_s) + len(runs_s) * RUN_ESTIMATE_S + synced_mib / SYNC_ESTIMATE_MIB_S

@@ -3,7 +3,8 @@
 
 A verdict that its interval leaves open gets another round of stock, the best setting and the null. One that
 is decided gets what else may be set beside the number of contexts: the kernel's own choice of it, the
-policies that choose the context of an inode, and more workers.
+policies that choose the context of an inode, and more workers. In the first of these rounds stock and the
+best setting get a profile, which tells why, where there is virtual time, of which it takes none.
 """
 
 from __future__ import annotations
@@ -50,11 +51,13 @@ class Search:
     Attributes:
         boots: those of the first round.
         searched: groups whose further settings have been tried.
+        profiled: groups of which stock and the best setting have a profile.
         rounds: how many rounds there are by now.
     """
 
     boots: Sequence[Boot]
     searched: set[Group] = field(default_factory=set)
+    profiled: set[Group] = field(default_factory=set)
     rounds: int = 1
 
     def further(self, verdicts: dict[Group, Verdict]) -> list[Boot]:
@@ -92,18 +95,24 @@ class Search:
         return Setting(**{name: getattr(one.cell, name) for name in Setting.model_fields})
 
     def _boots(self, group: Group, settings: Sequence[Setting]) -> list[Boot]:
-        """Make boots of a group for stock and for settings, like those of the first round."""
+        """Make boots of a group for stock and for settings, the best one first, as in the first round."""
         found = []
+        is_due = group.machine == "smp" and group not in self.profiled
+        self.profiled.add(group)
         for boot in self.boots:
             same = (boot.device, boot.machine, boot.cpus, boot.fs) == group[:4]
             if not same or group.dirty_limit_mib not in [limit.mib for limit in boot.limits]:
                 continue
             again = replace(boot, direct=None, round=self.rounds)
+            shown = replace(again, is_profiled=boot.is_profiled or is_due)
             if boot.setting.variant == "stock":
-                found.append(again)
+                found.append(shown)
             elif boot.setting.variant == "parallel" and not any(one.setting in settings for one in found):
                 # Each in a boot of its own: a policy that was in force leaves its inodes where it put them.
-                found += [replace(again, settings=(setting,)) for setting in dict.fromkeys(settings)]
+                found += [
+                    replace(shown if setting == settings[0] else again, settings=(setting,))
+                    for setting in dict.fromkeys(settings)
+                ]
         return found
 
 

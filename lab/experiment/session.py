@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,7 @@ def measure(
     console: Console | None = None,
     notes: Sequence[str] = (),
     budget_s: float | None = None,
+    profiled: bool = False,
 ) -> Path:
     """Run every boot of a scenario and write the result.
 
@@ -128,6 +129,7 @@ def measure(
         notes: remarks on the circumstances, for the end.
         budget_s: seconds after which no further boot begins; what runs then ends. With them rounds are added
             for what is open. None: what the scenario lists, and no more.
+        profiled: whether every run gets a profile; with a budget stock and the best setting get one anyway.
 
     Returns:
         The results folder; ``latest`` beside it points to it.
@@ -139,7 +141,7 @@ def measure(
     out = console or report.terminal()
     job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
     folder = results.create(root)
-    boots = schedule.boots(chosen)
+    boots = [replace(boot, is_profiled=profiled) for boot in schedule.boots(chosen)]
     search = None
     if budget_s is not None:
         boots = first_answer_first(boots)

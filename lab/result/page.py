@@ -109,12 +109,12 @@ def _flames(folder: Path, one: Verdict) -> dict[str, Any] | None:
 
 
 def _profiles(folder: Path, cell: Cell) -> list[Path]:
-    """Return the flame graphs of the first run of a cell, of what ran and of what slept."""
-    if not cell.raw:
-        return []
-    raw = folder / cell.raw[0]
-    run = raw.with_name(raw.name.removesuffix(".fio.json"))
-    return [path for name in (profile.SVG, profile.SLEEP_SVG) if (path := run / name).exists()]
+    """Return the flame graphs of the first run of a cell that has some, of what ran and of what slept."""
+    for raw in (folder / name for name in cell.raw):
+        run = raw.with_name(raw.name.removesuffix(".fio.json"))
+        if found := [path for name in (profile.SVG, profile.SLEEP_SVG) if (path := run / name).exists()]:
+            return found
+    return []
 
 
 def _table(rig: report.Rig, shown: list[Cell], judged: dict[Group, Verdict]) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def _cell(
             "ratio_to_direct_spread": to_direct[1],
             "host_s_per_s": spread(run.clock.host_s_per_s if run.clock else None for run in runs),
             "lost": spread(run.clock.lost if run.clock else None for run in runs),
-            "bottleneck": runs[0].bottleneck,
+            "bottleneck": next((run.bottleneck for run in runs if run.bottleneck), None),
             "raw": list(dict.fromkeys(run.raw for run in runs)),
         }
     )

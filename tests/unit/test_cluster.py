@@ -24,12 +24,12 @@ import pytest
 from rich.console import Console
 
 from lab.experiment import cells, cluster, schedule, session, store
-from lab.experiment.cells import Kernels, Task
+from lab.experiment.cells import Kernels, Runner, Task
 from lab.experiment.cluster import InTurn
 from lab.experiment.scenario import Scenario
 from lab.experiment.store import Store
 from lab.machine import guest, host
-from lab.result import plots
+from lab.result import plots, profile
 from lab.tree.build import Kernel
 from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
@@ -75,13 +75,19 @@ class StandIn:
     def _go_wrong(self) -> None:
         marker = self.log / "gone-wrong"
         if self.once == "always":
-            os.kill(os.getpid(), signal.SIGKILL)
+            self._die()
         try:
             marker.touch(exist_ok=False)
         except FileExistsError:
             return
         if self.once == "report":
             raise GuestError("WARNING: at mm/backing-dev.c")
+        self._die()
+
+    @staticmethod
+    def _die() -> None:
+        # Dask brings back no worker that dies before its nanny has heard of it; no guest is that fast.
+        time.sleep(2)
         os.kill(os.getpid(), signal.SIGKILL)
 
     def guests(self) -> list[str]:
@@ -194,7 +200,8 @@ def test_a_boot_that_kills_its_workers_is_not_tried_for_ever(
         cluster.local(1, _runner(tmp_path, once="always")) as crew,
         pytest.raises(LabError, match="3 workers died on one boot"),
     ):
-        _measure(chosen, kernels, crew, tmp_path)
+        # A worker takes its time to come back, so few boots kill one.
+        _measure(chosen.model_copy(update={"filesystems": ["xfs"], "scaling": []}), kernels, crew, tmp_path)
 
 
 def test_an_error_of_a_guest_comes_back_from_its_worker(
@@ -247,10 +254,29 @@ def test_what_decides_a_result_is_its_identity(tmp_path: Path, kernels: Kernels,
         replace(one, device="waiting"),
         replace(one, settings={"nwritebacks": "2"}),
         replace(one, round=2),
+        replace(one, is_profiled=True),
         _task(chosen, kernels, tmp_path, samples.JOB + "bs=8k\n"),
     ]
     found = {store.identity(other, AROUND) for other in others}
     assert len(found | {store.identity(one, AROUND), store.identity(one, {"qemu": "11"})}) == len(others) + 2
+
+
+def test_a_boot_that_is_to_be_profiled_leaves_a_profile(
+    tmp_path: Path, kernels: Kernels, chosen: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiled = []
+
+    def run(runner: Runner, kernel: Path, command: list[str], **options: Any) -> guest.GuestResult:
+        profiled.append(options["results"])
+        return runner(kernel, command, **options)
+
+    monkeypatch.setattr(profile, "profiled", run)
+    one = _task(chosen, kernels, tmp_path / "one")
+    (tmp_path / "log").mkdir()
+    for task in (one, replace(one, is_profiled=True, folder=tmp_path / "other")):
+        cells.run(task, StandIn(tmp_path / "log"))
+    [folder] = profiled
+    assert folder.name.startswith(".other")
 
 
 def test_a_host_with_one_core_measures_in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:

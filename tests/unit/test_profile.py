@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.experiment import bench
-from lab.machine import guest, smp
+from lab.machine import smp
 from lab.machine.hardware import Hardware
 from lab.machine.qemu import Qemu
 from lab.profile import flamegraph, stacks
@@ -547,9 +546,3 @@ def test_bench_refuses_a_profile_without_virtual_time() -> None:
         bench.bench(
             "t2", source=Source(Path(), "7.3", "7.3", ""), machine="uml", where=bench.Where(profiled=True)
         )
-
-
-def test_bench_hands_what_makes_profiles_to_its_workers() -> None:
-    runner = pickle.loads(pickle.dumps(bench.Where(profiled=True).runner))
-    assert (runner.func, runner.args) == (profile.profiled, (guest.run,))
-    assert bench.Where().runner is guest.run

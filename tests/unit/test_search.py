@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -72,6 +73,22 @@ def test_what_is_open_gets_another_round_of_itself_stock_and_the_null() -> None:
     assert names(found) == ["ext4 stock", "ext4 4 contexts", "ext4 1 context"]
     assert {boot.round for boot in found} == {2}
     assert [boot.direct for boot in found] == [None] * 3
+
+
+def on_smp() -> Search:
+    return Search([replace(boot, machine="smp", cpus=2) for boot in boots()])
+
+
+def test_stock_and_the_best_are_profiled_once_where_there_is_virtual_time() -> None:
+    def judged(four: list[float]) -> dict[verdict.Group, verdict.Verdict]:
+        return {group._replace(machine="smp"): one for group, one in verdicts("xfs", four).items()}
+
+    plan = on_smp()
+    first, second = plan.further(judged(OPEN)), plan.further(judged(GAIN))
+    assert names([boot for boot in first if boot.is_profiled]) == ["xfs stock", "xfs 4 contexts"]
+    assert second
+    assert [boot for boot in second if boot.is_profiled] == []
+    assert [boot for boot in search().further(verdicts("xfs", GAIN)) if boot.is_profiled] == []
 
 
 def test_what_is_decided_gets_what_else_may_be_set_and_that_once() -> None:

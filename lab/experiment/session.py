@@ -159,8 +159,9 @@ def measure(
         found = session.save()
         (session.folder / "table.md").write_text(report.markdown(found, session.notes), encoding="utf-8")
         plots.draw(session.folder, found)
-        page.write(session.folder)
     final = results.publish(session.folder)
+    # Last, for a page says of a folder without its final name that the run was interrupted.
+    page.write(final)
     report.show(out, found, session.notes, final)
     return final
 

@@ -177,6 +177,7 @@ def test_a_whole_bench(tmp_path: Path, kernels: Kernels) -> None:
     # One context is as fast as two here: it is not recommended, and the null beside the gain tells.
     [said] = [line for line in shown.splitlines() if "xfs on nolat: at 128 MiB" in line]
     assert "not judged: 2.00x stock with 2 contexts, too few rates for an interval, null ±0.0%" in said
+    assert "interrupted" not in (folder / "index.html").read_text()
 
 
 def test_boots_from_the_cache_are_not_among_those_that_will_run(tmp_path: Path, kernels: Kernels) -> None:

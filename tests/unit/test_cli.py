@@ -558,11 +558,11 @@ def test_budget_is_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "option", "complaint"),
     [
-        ("direct=1\n[a]\nrw=write\nsize=1m\n", "--contexts=1", "every section that writes has direct=1"),
-        ("[a]\nbuffered=0\nrw=write\nsize=1m\n", "--contexts=1", "every section that writes has direct=1"),
+        ("direct=1\n[a]\nrw=write\nsize=1m\n", "--contexts=2", "every section that writes has direct=1"),
+        ("[a]\nbuffered=0\nrw=write\nsize=1m\n", "--contexts=2", "every section that writes has direct=1"),
         (
             "filename=f\n[a]\nrw=write\nsize=5g\n",
-            "--contexts=1",
+            "--contexts=2",
             "its files take 5120 MiB, and the device has 5120",
         ),
         ("[a]\nrw=write\nsize=1m\n", "--contexts=1,33", "33 contexts on 8 CPUs: expected at most 32"),

@@ -120,7 +120,9 @@ struct bdi_writeback *wb_get_create_in_ctx(struct bdi_writeback_ctx *ctx,
  * @memcg_css: memcg, see wb_get_create()
  * @gfp: allocation mask for its throttle
  *
- * For inodes that change their cgroup: they stay in their context.
+ * For inodes of a removed cgroup, which stay in their context: where this finds
+ * nothing the caller goes on to the next ancestor. The root has a writeback in
+ * each context, so it always finds that.
  *
  * Return: a reference on the writeback; %NULL if there is no memory for it, or
  * the memcg is on its way out.

@@ -75,15 +75,11 @@ def test_what_is_open_gets_another_round_of_itself_stock_and_the_null() -> None:
     assert [boot.direct for boot in found] == [None] * 3
 
 
-def on_smp() -> Search:
-    return Search([replace(boot, machine="smp", cpus=2) for boot in boots()])
-
-
 def test_stock_and_the_best_are_profiled_once_where_there_is_virtual_time() -> None:
     def judged(four: list[float]) -> dict[verdict.Group, verdict.Verdict]:
         return {group._replace(machine="smp"): one for group, one in verdicts("xfs", four).items()}
 
-    plan = on_smp()
+    plan = Search([replace(boot, machine="smp", cpus=2) for boot in boots()])
     first, second = plan.further(judged(OPEN)), plan.further(judged(GAIN))
     assert names([boot for boot in first if boot.is_profiled]) == ["xfs stock", "xfs 4 contexts"]
     assert second

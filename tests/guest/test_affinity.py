@@ -360,6 +360,62 @@ def test_f2fs_overwrites_files_side_by_side_from_the_first_time(debug_kernel: Ke
     assert not is_one_after_the_other([page for page in pages if page in first.values()])
 
 
+# Files of 16 KiB in a directory, and the writing back of all that is dirty but 8 MiB.
+F2FS_SMALL_FILES = """
+    echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+    create() {
+        mkdir $PWB_MNT/$1
+        for i in $(seq 1500); do head -c 16384 /dev/zero > $PWB_MNT/$1/$i; done
+    }
+    write_back() {
+        echo $((8 << 20)) > /proc/sys/vm/dirty_bytes
+        until test $(awk '/^nr_dirty / {print $2}' /proc/vmstat) -lt 2048; do
+            pokes=$((pokes + 1))
+            head -c 4096 /dev/zero > $PWB_MNT/poke.$pokes
+        done
+        echo $((256 << 20)) > /proc/sys/vm/dirty_bytes
+    }
+    flushers() {
+        awk '{sub(/.*-/, "", $1); print $1}' | sort -u | wc -l
+    }
+    echo $((256 << 20)) > /proc/sys/vm/dirty_bytes
+    echo 20000 > /sys/kernel/tracing/buffer_size_kb
+    create before
+    write_back
+"""
+
+
+def test_f2fs_writes_small_files_with_one_flusher(debug_kernel: Kernel) -> None:
+    script = f"""
+        {F2FS_SMALL_FILES}
+        create small
+        echo 1 > /sys/kernel/tracing/events/writeback/writeback_single_inode_start/enable
+        write_back
+        grep kworker /sys/kernel/tracing/trace > /tmp/trace
+        ls -i $PWB_MNT/small | awk '{{print "ino=" $1 " "}}' > /tmp/small
+        grep -cFf /tmp/small /tmp/trace
+        grep -Ff /tmp/small /tmp/trace | flushers
+    """
+    passes, flushers = numbers(run(debug_kernel, script, fs="f2fs", contexts=4))
+    assert passes > 100
+    assert flushers == 1
+
+
+def test_f2fs_overwrites_side_by_side_after_small_files(debug_kernel: Kernel) -> None:
+    script = f"""
+        {F2FS_SMALL_FILES}
+        for i in 1 2 3 4; do
+            dd if=/dev/zero of=$PWB_MNT/$i bs=1M count=16 oflag=direct 2>/dev/null
+            dd if=/dev/zero of=$PWB_MNT/$i bs=1M count=16 conv=notrunc 2>/dev/null
+        done
+        echo 1 > /sys/kernel/tracing/events/f2fs/f2fs_do_write_data_page/enable
+        write_back
+        grep IN-PLACE /sys/kernel/tracing/trace | grep kworker | flushers
+    """
+    (flushers,) = numbers(run(debug_kernel, script, fs="f2fs", device="waiting", contexts=4))
+    assert flushers > 1
+
+
 def test_f2fs_looks_nothing_up_to_see_whether_fsync_of_a_page_needs_a_turn(debug_kernel: Kernel) -> None:
     # Only flushers know what a file did the last time, and none has written this one.
     script = f"""

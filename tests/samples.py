@@ -10,6 +10,7 @@ from lab.experiment.axes import Variant
 from lab.experiment.measure import Figures
 from lab.experiment.raw import Raw, RawRun, Sample
 from lab.experiment.scenario import Scenario
+from lab.profile.summary import Profile
 from lab.result.results import Key, Measured
 
 FIXTURES = Path(__file__).parent / "unit" / "fixtures"
@@ -54,6 +55,23 @@ def run(
 def raw(*runs: RawRun) -> Raw:
     """Return a boot with these runs."""
     return Raw(kernel="7.3.4", page_bytes=4096, extents_before={"a": 1}, runs=list(runs))
+
+
+def profile(throttled: list[float]) -> Profile:
+    """Return the profile of 4 s in which so many writers were throttled, in each of equal pieces."""
+    return Profile(
+        seconds=4, cpus=1, shares={}, groups={}, waiting_ms=0, host_ms=0, ready_ms=0, functions=[], waits=[],
+        spins=[], throttled=throttled, notes=[],
+    )  # fmt: skip
+
+
+def write_raw(folder: Path) -> None:
+    """Write the raw data that :func:`measured` names for stock and ours into the folder of a result."""
+    for variant in ("stock", "parallel"):
+        where = folder / "raw" / variant
+        where.mkdir(parents=True)
+        (where / "raw.json").write_text(raw(run()).model_dump_json())
+        (where / "limit-128.fio.json").write_text((FIXTURES / "fio-group.json").read_text())
 
 
 def figures(mib_s: float) -> Figures:

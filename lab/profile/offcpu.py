@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -141,6 +142,26 @@ def sleeps(absent: Absences, named: Sequence[Frames], why: dict[int, Wait], wind
         Sleep(named[number], why[number], int(counts[number]), int(total[number]))
         for number in np.flatnonzero(total).tolist()
     ]
+
+
+def asleep(absent: Absences, why: dict[int, Wait], kind: str, windows: Windows, pieces: int) -> list[float]:
+    """Return how many tasks waited for something, on average, in each of equal pieces of each window.
+
+    Args:
+        absent: from :func:`absences`.
+        why: from :func:`waits`.
+        kind: what they waited for, as in :class:`~lab.profile.stacks.Wait`.
+        windows: times to look at.
+        pieces: how many pieces to cut a window into.
+    """
+    waits_so = np.isin(absent.stack, [number for number, wait in why.items() if wait.kind == kind])
+    left, back = absent.left_ns[waits_so], absent.back_ns[waits_so]
+    means = []
+    for first, last in windows:
+        edges = [first + (last - first) * number // pieces for number in range(pieces + 1)]
+        for begin, end in itertools.pairwise(edges):
+            means.append(share(int(overlap([(begin, end)], left, back).sum()), end - begin))
+    return means
 
 
 def waiting(found: Sequence[Sleep]) -> list[Waiting]:

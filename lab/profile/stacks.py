@@ -86,6 +86,9 @@ class Spin:
     who: str
 
 
+#: The kind of wait of a writer that the kernel throttles.
+THROTTLE = "balance_dirty_pages"
+
 # Sleeping, whatever for.
 _SLEEP = re.compile(
     r"__switch_to_asm|__schedule|schedule|schedule_preempt_disabled|schedule_idle|schedule_(hr)?timeout\w*"
@@ -107,7 +110,7 @@ _PRIMITIVES = tuple(
         ("bit", r"(out_of_line_|_*)wait_on_\w+|bit_wait\w*"),
         ("RCU", r"synchronize_s?rcu\w*|_*synchronize_srcu\w*|wait_rcu_\w+|rcu_barrier\w*"),
         ("completion", r"_*wait_for_completion\w*|(_*|do_)wait_for_common\w*"),
-        ("balance_dirty_pages", r"balance_dirty_pages\w*"),
+        (THROTTLE, r"balance_dirty_pages\w*"),
         ("futex", r"_*futex_\w+|do_futex"),
     )
 )

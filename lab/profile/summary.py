@@ -18,6 +18,7 @@ from lab.profile.stacks import Departure
 _Row = TypeVar("_Row", Function, Waiting, Spinning)
 
 ROWS = 20
+PIECES = 40
 # A smaller share of what a table is about is left out of it.
 LEAST_SHARE = 0.0005
 # What lies at the edges of the window is not in the record.
@@ -38,6 +39,8 @@ class Profile(BaseModel):
         functions: those with most time of their own, at most :data:`ROWS`.
         waits: the longest, at most :data:`ROWS`.
         spins: the longest, at most :data:`ROWS`.
+        throttled: how many writers the kernel throttled, on average, in each of :data:`PIECES` equal pieces
+            of each time that is looked at; empty in old results, and where there were none.
         notes: what limits all this.
     """
 
@@ -51,6 +54,7 @@ class Profile(BaseModel):
     functions: list[Function]
     waits: list[Waiting]
     spins: list[Spinning]
+    throttled: list[float] = []
     notes: list[str]
 
 
@@ -78,7 +82,13 @@ def windows(marks: Sequence[int], first_ns: int, last_ns: int) -> Windows:
 
 
 def summed_up(
-    record: Record, chosen: Windows, ran: Sequence[Sample], slept: Sequence[Sleep], gaps: int
+    record: Record,
+    chosen: Windows,
+    ran: Sequence[Sample],
+    slept: Sequence[Sleep],
+    *,
+    throttled: list[float],
+    gaps: int,
 ) -> Profile:
     """Sum up what was recorded within the windows.
 
@@ -87,6 +97,7 @@ def summed_up(
         chosen: times to look at.
         ran: the samples within them.
         slept: the time that tasks were off the CPUs within them.
+        throttled: as of :class:`Profile`.
         gaps: context switches that the record lacks.
     """
     window_ns = sum(last - first for first, last in chosen)
@@ -121,5 +132,6 @@ def summed_up(
         functions=_largest(oncpu.functions(ran)),
         waits=_largest(waited),
         spins=_largest(oncpu.spins(ran)),
+        throttled=[round(writers, 3) for writers in throttled] if any(throttled) else [],
         notes=notes,
     )

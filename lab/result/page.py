@@ -17,7 +17,7 @@ from lab.result.verdict import Group, Verdict
 TEMPLATE = Path(__file__).with_suffix(".html.j2")
 NAME = "index.html"
 #: Kinds of plots in their order: what answers first, first.
-PLOTS = ("scaling", "throughput", "latency", "latencies", "extents", "flushers", "dirty")
+PLOTS = ("scaling", "throughput", "latency", "latencies", "extents", "flushers", "dirty", "pauses")
 
 
 def render(folders: Sequence[Path]) -> str:
@@ -110,8 +110,7 @@ def _flames(folder: Path, one: Verdict) -> dict[str, Any] | None:
 
 def _profiles(folder: Path, cell: Cell) -> list[Path]:
     """Return the flame graphs of the first run of a cell that has some, of what ran and of what slept."""
-    for raw in (folder / name for name in cell.raw):
-        run = raw.with_name(raw.name.removesuffix(".fio.json"))
+    for run in results.run_folders(cell, folder):
         if found := [path for name in (profile.SVG, profile.SLEEP_SVG) if (path := run / name).exists()]:
             return found
     return []

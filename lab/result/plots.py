@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import matplotlib
 
@@ -23,9 +23,10 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from lab.experiment.measure import Spread, flushers_over_time, write_latencies_ns
 from lab.experiment.raw import Raw, RawRun
 from lab.experiment.window import MIB
+from lab.profile.summary import Profile
 from lab.result.interval import mean_bounds
 from lab.result.report import in_order, rigs
-from lab.result.results import Cell, read_fio, read_raw
+from lab.result.results import Cell, read_fio, read_profile, read_raw
 from lab.result.verdict import PAIRS
 from lab.util import picture
 
@@ -41,6 +42,10 @@ PIECES = 40
 LABEL_WIDTH = 1.8
 #: What is less tells nothing, and a logarithmic axis has no 0.
 LEAST_LATENCY_US = 0.1
+
+#: What a line over time is drawn of.
+Source = TypeVar("Source")
+
 WHISKERS = "median; whiskers: 95% interval of the mean"
 
 
@@ -82,6 +87,9 @@ def draw(folder: Path, cells: list[Cell]) -> list[Path]:
         if ran:
             made.append(picture.save(folder / f"dirty-{rig.name}.png", dirty(rig.label, ran)))
             made.append(picture.save(folder / f"flushers-{rig.name}.png", flushers(rig.label, ran)))
+        profiles = [(cell, of) for cell in shown if (of := read_profile(cell, folder)) and of.throttled]
+        if profiles:
+            made.append(picture.save(folder / f"pauses-{rig.name}.png", pauses(rig.label, profiles)))
         written = [(cell, one) for cell, one in ran if one.fio_json.exists()]
         if written:
             path = folder / f"latencies-{rig.name}.png"
@@ -232,6 +240,16 @@ def flushers(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
     return figure
 
 
+def pauses(device: str, profiles: Sequence[tuple[Cell, Profile]]) -> Figure:
+    """Writers that are throttled, over the time of a profiled run: a panel per filesystem and limit."""
+    figure, grid = _panels(profiles, pause_series, ("s", "writers asleep"))
+    for axes in grid.values():
+        axes.set_ylim(bottom=0)
+    figure.suptitle(f"Pauses of writers in a profiled round, device {device}")
+    _legend(figure, list(grid.values()))
+    return figure
+
+
 def latencies(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
     """Share of writes that take so long or longer, of one run; writers' pauses are on the right."""
     labels = ("latency of a write, µs", "share that takes so long or longer")
@@ -242,16 +260,16 @@ def latencies(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
 
 
 def _panels(
-    ran: Sequence[tuple[Cell, Ran]],
-    series: Callable[[Ran], tuple[list[float], list[float]]],
+    ran: Sequence[tuple[Cell, Source]],
+    series: Callable[[Source], tuple[list[float], list[float]]],
     labels: tuple[str, str],
     scale: Literal["linear", "log"] = "linear",
 ) -> tuple[Figure, dict[tuple[str, int | None], Axes]]:
     """Draw a line for each setting, in a panel per filesystem and limit.
 
     Args:
-        ran: cells, each with what is left of a run.
-        series: returns what is drawn of a run.
+        ran: cells, each with what is left of a run, or its profile.
+        series: returns what is drawn of that.
         labels: of both axes.
         scale: of both axes.
     """
@@ -324,6 +342,12 @@ def flusher_series(ran: Ran) -> tuple[list[float], list[float]]:
     inside = [sample for sample in ran.run.samples if sample.t <= ran.run.fio_s]
     points = flushers_over_time(inside, PIECES)
     return [second for second, _ in points], [cpus for _, cpus in points]
+
+
+def pause_series(found: Profile) -> tuple[list[float], list[float]]:
+    """Return the middle of each piece of a run, in seconds, and how many writers slept in it, on average."""
+    piece_s = found.seconds / len(found.throttled)
+    return [(number + 0.5) * piece_s for number in range(len(found.throttled))], found.throttled
 
 
 def latency_series(ran: Ran) -> tuple[list[float], list[float]]:

@@ -17,7 +17,7 @@ from lab.profile.offcpu import Sleep
 from lab.profile.oncpu import Sample
 from lab.profile.record import Record
 from lab.profile.stacks import Departure
-from lab.profile.summary import Profile, summed_up, windows
+from lab.profile.summary import PIECES, Profile, summed_up, windows
 from lab.profile.symbols import Symbols
 from lab.util.errors import LabError
 
@@ -56,7 +56,8 @@ def report(record: Path, symbols: Path, folder: Path, names: Sequence[str] = ())
     for where, part in parts.items():
         ran = oncpu.samples(read, named, part)
         slept = offcpu.sleeps(absent, named, why, part)
-        found[where] = summed_up(read, part, ran, slept, absent.gaps)
+        throttled = offcpu.asleep(absent, why, stacks.THROTTLE, part, PIECES)
+        found[where] = summed_up(read, part, ran, slept, throttled=throttled, gaps=absent.gaps)
         _write(where, found[where], ran, slept)
     return found[folder]
 

@@ -31,6 +31,8 @@ from lab.experiment.raw import Raw
 from lab.experiment.scenario import Machine
 from lab.experiment.setting import Setting
 from lab.profile.bottleneck import Bottleneck
+from lab.profile.summary import Profile
+from lab.result import profile
 from lab.util.paths import REPO
 
 RESULTS = REPO / "results"
@@ -253,6 +255,19 @@ def read(folder: Path) -> tuple[list[Cell], dict[str, Any]]:
 def read_raw(folder: Path) -> Raw:
     """Read what guest/load.py left in a results folder."""
     return Raw.model_validate_json((folder / "raw.json").read_text(encoding="utf-8"))
+
+
+def run_folders(cell: Cell, folder: Path) -> list[Path]:
+    """Return where the profile of each run of a cell is, if there is one, of the result in a folder."""
+    return [raw.with_name(raw.name.removesuffix(".fio.json")) for raw in (folder / name for name in cell.raw)]
+
+
+def read_profile(cell: Cell, folder: Path) -> Profile | None:
+    """Read the profile of the first run of a cell that has one, of the result in a folder."""
+    for run in run_folders(cell, folder):
+        if (path := run / profile.JSON).exists():
+            return Profile.model_validate_json(path.read_text(encoding="utf-8"))
+    return None
 
 
 def read_fio(path: Path) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lab.experiment.measure import Spread
 from lab.result import page, plots, results
-from lab.util import picture
 from tests import browser, samples
 
 # Of text on its background, as the guidelines for accessible pages ask.
@@ -40,13 +40,21 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
             mode="json"
         ),
     }
+    cells = [
+        cell.model_copy(update={"extents": Spread(median=9, min=7, max=12)}) if cell.contexts == 8 else cell
+        for cell in cells
+    ]
     results.write(folder, cells, meta)
-    picture.save(folder / "throughput-nolat.png", plots.throughput("nolat", cells))
-    picture.save(folder / "latency-nolat.png", plots.latency("nolat", cells))
-    for variant in ("stock", "parallel"):
+    samples.write_raw(folder)
+    for variant, writers in (("stock", 8.0), ("parallel", 0.5)):
         run = folder / "raw" / variant / "limit-128"
-        run.mkdir(parents=True)
+        run.mkdir()
         (run / "profile.svg").write_text(SVG, encoding="utf-8")
+        (run / "profile.json").write_text(samples.profile([0, writers, writers / 2]).model_dump_json())
+    plots.draw(folder, cells)
+    # The result has one number of CPUs.
+    kinds = {path.name.partition("-")[0] for path in folder.glob("*.png")}
+    assert kinds == {*page.PLOTS} - {"scaling"}
     return page.write(folder)
 
 

@@ -22,11 +22,7 @@ CELLS = results.cells("s", samples.result())
 
 
 def _folder(tmp_path: Path) -> Path:
-    for variant in ("stock", "parallel"):
-        where = tmp_path / "raw" / variant
-        where.mkdir(parents=True)
-        (where / "raw.json").write_text(samples.raw(samples.run()).model_dump_json())
-        (where / "limit-128.fio.json").write_text((samples.FIXTURES / "fio-group.json").read_text())
+    samples.write_raw(tmp_path)
     return tmp_path
 
 
@@ -47,6 +43,22 @@ def test_one_png_of_each_kind(tmp_path: Path) -> None:
     ]
     for path in made:
         assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_pauses_are_drawn_of_profiled_runs(tmp_path: Path) -> None:
+    folder = _folder(tmp_path)
+    run = folder / "raw" / "stock" / "limit-128"
+    run.mkdir()
+    (run / "profile.json").write_text(samples.profile([]).model_dump_json())
+    assert "pauses-nolat.png" not in [path.name for path in plots.draw(folder, CELLS)]
+    paused = samples.profile([0, 8])
+    (run / "profile.json").write_text(paused.model_dump_json())
+    assert "pauses-nolat.png" in [path.name for path in plots.draw(folder, CELLS)]
+    stock = next(cell for cell in CELLS if cell.variant == "stock")
+    [axes] = plots.pauses("nolat", [(stock, paused)]).axes
+    [line] = axes.get_lines()
+    assert np.asarray(line.get_xdata()).tolist() == [1, 3]
+    assert np.asarray(line.get_ydata()).tolist() == [0, 8]
 
 
 def test_what_needs_raw_data_that_is_gone_is_left_out(tmp_path: Path) -> None:

@@ -271,6 +271,25 @@ def test_wait_that_never_ends_lasts_to_the_end(recorder: Recorder) -> None:
     assert wait.total_ms == pytest.approx(0.008)
 
 
+def test_throttled_writers_are_counted_over_the_time(recorder: Recorder) -> None:
+    pauses = ["__schedule", "schedule", "schedule_timeout", "balance_dirty_pages", "iomap_write", *WRITE]
+    recorder.run(0, 1000, ["f", *WRITE])
+    recorder.switch(0, 11_000, TASK, SWAPPER, pauses)
+    recorder.switch(1, 21_000, OTHER, SWAPPER, pauses)
+    recorder.switch(1, 22_000, SWAPPER, OTHER, [*MUTEX, "f", *WRITE])
+    recorder.switch(0, 31_000, SWAPPER, TASK, ["__schedule", *IDLE_TASK])
+    recorder.run(0, 41_000, ["f", *WRITE])
+    writers = reported(recorder).throttled
+    # 1 us each: nobody, one, and for one of them the other one, too.
+    assert writers == [0] * 10 + [1] * 10 + [2] + [1] * 9 + [0] * 10
+
+
+def test_without_throttling_no_writer_is_counted(recorder: Recorder) -> None:
+    recorder.switch(0, 1000, TASK, SWAPPER, [*MUTEX, "f", *WRITE])
+    recorder.run(0, 41_000, ["f", *WRITE])
+    assert reported(recorder).throttled == []
+
+
 def test_missing_switch_is_noticed(recorder: Recorder) -> None:
     recorder.switch(0, 1000, TASK, SWAPPER, [*MUTEX, "f", *WRITE])
     recorder.switch(0, 2000, OTHER, TASK, [*MUTEX, "g", *WRITE])

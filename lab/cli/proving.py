@@ -21,6 +21,7 @@ from lab.cli.options import (
     source_options,
 )
 from lab.util.errors import unknown_name
+from lab.util.lock import whole_machine
 from lab.util.paths import REPO, cache_dir
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def cuts(
         proof.keep([outcome], built, output)
         click.echo(outcome.line)
 
-    with _workers(scheduler) as crew:
+    with whole_machine("cutting the power of guests"), _workers(scheduler) as crew:
         built = build_kernel(kernel, source_of(tree, series), machine)
         proof.run(proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed), show, crew)
     click.echo(output / provenance.TABLE)
@@ -150,7 +151,7 @@ def schedules(
         click.echo(outcome.line)
 
     chosen = range(seed, seed + seeds)
-    with _workers(scheduler) as crew:
+    with whole_machine("trying schedules"), _workers(scheduler) as crew:
         source = source_of(tree, series)
         built = build_kernel("debug", source, "smp")
         with proof.jobs(built, source, loads or list(proof.LOADS), cpus=cpus, seeds=chosen) as wanted:
@@ -177,5 +178,6 @@ def installed(*, packages: Path, output: Path) -> None:
 
     found = sorted(packages.glob("*.deb"))
     made = folder.ours(found)
-    proof.keep(proof.prove(found, output, show), made, output)
+    with whole_machine("trying the packages"):
+        proof.keep(proof.prove(found, output, show), made, output)
     click.echo(output / provenance.TABLE)

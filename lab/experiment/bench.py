@@ -23,7 +23,7 @@ from lab.result import report
 from lab.tree import build
 from lab.tree.source import Source
 from lab.util.errors import LabError
-from lab.util.lock import exclusive
+from lab.util.lock import whole_machine
 from lab.util.paths import cache_dir
 
 CPUS_SLEEP = (
@@ -132,7 +132,7 @@ def _build_and_measure(
     notes: Sequence[str] = (),
 ) -> Path:
     check(chosen, job_folder, where)
-    with exclusive(cache_dir() / "bench.lock", f"measuring {chosen.name}"), ExitStack() as stack:
+    with whole_machine(f"measuring {chosen.name}"), ExitStack() as stack:
         machine = chosen.guest.machine
         crew: Crew | None = None
         if chosen.virtual and where.scheduler is not None:

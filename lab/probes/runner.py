@@ -17,8 +17,8 @@ from lab.probes.probe import Boot, Probe, R
 from lab.result import provenance
 from lab.tree.build import Kernel
 from lab.util.errors import LabError
-from lab.util.lock import exclusive
-from lab.util.paths import REPO, cache_dir
+from lab.util.lock import whole_machine
+from lab.util.paths import REPO
 from lab.util.progress import Progress
 
 RAW = "raw"
@@ -63,7 +63,7 @@ def measure(probe: Probe[R], kernel_of: Callable[[str], Kernel], folder: Path) -
     boots = probe.boots()
     raw = folder / INCOMPLETE
     found = {}
-    with exclusive(cache_dir() / "bench.lock", f"measuring {probe.name}"):
+    with whole_machine(f"measuring {probe.name}"):
         kernels = {flavour: kernel_of(flavour) for flavour in dict.fromkeys(boot.kernel for boot in boots)}
         probe.prepare()
         shutil.rmtree(raw, ignore_errors=True)

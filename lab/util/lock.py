@@ -7,10 +7,11 @@ import fcntl
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from lab.util.errors import LabError
+from lab.util.paths import cache_dir
 
 
 @contextmanager
@@ -46,6 +47,18 @@ def exclusive(path: Path, what: str, *, waits: bool = False) -> Iterator[None]:
         file.write(f"{os.getpid()} {what}\n")
         file.flush()
         yield
+
+
+def whole_machine(what: str) -> AbstractContextManager[None]:
+    """Hold this machine for guests that nothing else may disturb, or that would disturb a measurement.
+
+    Args:
+        what: as for :func:`exclusive`.
+
+    Raises:
+        LabError: as exclusive does.
+    """
+    return exclusive(cache_dir() / "bench.lock", what)
 
 
 @contextmanager

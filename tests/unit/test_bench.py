@@ -22,8 +22,7 @@ from lab.tree import build
 from lab.tree.build import Kernel
 from lab.tree.source import Source
 from lab.util.errors import GuestError, LabError
-from lab.util.lock import exclusive
-from lab.util.paths import cache_dir
+from lab.util.lock import whole_machine
 from lab.util.progress import duration
 from tests import samples
 
@@ -492,7 +491,7 @@ def test_bad_names_are_found_before_anything_is_built(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_build")
 def test_two_benches_at_once(tmp_path: Path) -> None:
     with (
-        exclusive(cache_dir() / "bench.lock", "measuring"),
+        whole_machine("measuring"),
         pytest.raises(LabError, match="two runs at once"),
     ):
         bench.bench(source=SOURCE)

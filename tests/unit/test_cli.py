@@ -24,14 +24,15 @@ from lab.docs import pages
 from lab.experiment import bench, cluster
 from lab.machine import devices, guest, hardware, host, vtime
 from lab.machine.hardware import Hardware
+from lab.package import folder, lintian
 from lab.package import kernel as package_kernel
-from lab.package import lintian
 from lab.package import wbctl as package_wbctl
 from lab.probes import runner
 from lab.probes.amplification.probe import Amplification
 from lab.result import profile, published_table, results
 from lab.tree import build, config, everywhere, series, source, weave
 from lab.util.errors import GuestError, LabError
+from lab.util.lock import whole_machine
 from lab.util.paths import REPO
 
 SOURCE = source.Source(Path("/tree"), "7.3.4", "7.3", "ab")
@@ -213,6 +214,21 @@ def test_unknown_names_are_refused_before_any_build(
 def test_unknown_load_is_refused_before_any_build(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("schedules", "--load", "resise") == 1
     assert capsys.readouterr().err.startswith("pwb: error: unknown load 'resise': expected resize")
+    assert calls == []
+
+
+@pytest.mark.parametrize("command", ["cuts", "schedules", "installed"])
+def test_proof_does_not_disturb_a_measurement(
+    calls: Calls,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: str,
+) -> None:
+    monkeypatch.setattr(folder, "ours", lambda _: [])
+    with whole_machine("measuring headline"):
+        assert run(command, "--output", str(tmp_path)) == 1
+    assert "two runs at once" in capsys.readouterr().err
     assert calls == []
 
 

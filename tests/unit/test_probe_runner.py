@@ -17,7 +17,7 @@ from lab.probes import runner
 from lab.probes.pauses.probe import Pauses
 from lab.tree.build import Kernel
 from lab.util.errors import LabError
-from lab.util.lock import exclusive
+from lab.util.lock import whole_machine
 
 RECORD = '{"dirty": [[0.0, 1.5], [0.05, 90.5]], "pauses": [[[0.01, 0.2]], []]}'
 PROBE = Pauses("ext4", 256, 4)
@@ -114,8 +114,7 @@ def test_record_of_an_earlier_run_is_not_taken(folder: Path, monkeypatch: pytest
 
 def test_probe_waits_for_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch)
-    lock = folder.parent / "cache" / "bench.lock"
-    with exclusive(lock, "measuring headline"), pytest.raises(LabError, match="is measuring headline"):
+    with whole_machine("measuring headline"), pytest.raises(LabError, match="is measuring headline"):
         runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
 
 

@@ -22,8 +22,7 @@ from lab.result import provenance
 from lab.tree.build import Kernel
 from lab.util import markdown
 from lab.util.errors import LabError, unknown_name
-from lab.util.lock import exclusive
-from lab.util.paths import cache_dir
+from lab.util.lock import whole_machine
 
 NAME = "clock"
 HEADING = """\
@@ -448,7 +447,7 @@ def measure(
 
     run = once(boot)
     found = []
-    with exclusive(cache_dir() / "bench.lock", "measuring the clock"):
+    with whole_machine("measuring the clock"):
         for name in names:
             lines = rows(name, run)
             keep(lines, kernels.values(), folder)

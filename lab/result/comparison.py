@@ -16,7 +16,7 @@ from lab.experiment.scenario import Scenario
 from lab.experiment.setting import AUTO, Setting
 from lab.result.report import Rig
 from lab.result.results import Cell
-from lab.result.verdict import ASSUMED_NULL
+from lab.result.verdict import compared, null
 
 #: The figure that each kind of claim is about.
 ABOUT: dict[Kind, str] = {
@@ -29,11 +29,16 @@ ABOUT: dict[Kind, str] = {
 
 
 class Gain(BaseModel):
-    """A base, what came of it, and the ratio: above 1 is better, except with extents, where it is more."""
+    """A base, what came of it, and the ratio: above 1 is better, except with extents, where it is more.
+
+    ``low`` and ``high`` are the ratio's interval of 95%, for throughput with enough rates.
+    """
 
     base: float
     new: float
     ratio: float
+    low: float | None = None
+    high: float | None = None
     setting: str | None = None
 
 
@@ -77,7 +82,11 @@ class Comparison(BaseModel):
 
 
 class Cleared(BaseModel):
-    """A bar beside what was measured; ``met`` is None where the result lacks a cell for it."""
+    """A bar beside what was measured; ``met`` is None where the result lacks a cell for it.
+
+    ``low`` and ``high`` are as of a gain. The ratio meets the bar or not; where the bar lies between them,
+    another run may fall on the other side.
+    """
 
     claim: str
     scenario: str
@@ -89,6 +98,8 @@ class Cleared(BaseModel):
     at_least: float | None
     at_most: float | None
     measured: float | None
+    low: float | None = None
+    high: float | None = None
     settings: str
     met: bool | None
 
@@ -150,6 +161,8 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
     new = _pick(place, row.kind, Pick(contexts=contexts, **row.choice))
     published = _published_gain(row)
     measured = _measured_gain(row.kind, base, new)
+    if measured and base and new:
+        measured.low, measured.high = _bounds(row.kind, new, base, place, _candidates(place, contexts))
     return Comparison(
         id=row.id,
         claim=row.claim,
@@ -163,7 +176,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
         published=published,
         measured_unit=FIGURES[ABOUT[row.kind]].unit or row.kind,
         measured=measured,
-        verdict=_verdict(row.kind, published.ratio, measured),
+        verdict=_verdict(row.kind, published.ratio, measured, null(place.cells)),
         curves=_curves(row, place, base),
     )
 
@@ -195,15 +208,31 @@ def _median(kind: Kind, cell: Cell | None) -> float | None:
     return found.median if found else None
 
 
-def _verdict(kind: Kind, published: float, measured: Gain | None) -> str:
+def _bounds(
+    kind: Kind, cell: Cell, base: Cell, place: _Place, candidates: int
+) -> tuple[float | None, float | None]:
+    """Return between what a ratio of throughputs lies; None twice for other figures, or too few rates."""
+    found = compared(cell, base, place.cells, candidates) if kind == "throughput" else None
+    return (significant(found.low), significant(found.high)) if found else (None, None)
+
+
+def _candidates(place: _Place, contexts: int | str | None) -> int:
+    """Return of how many cells the one is that has the best number of contexts."""
+    if contexts != "best":
+        return 1
+    return max(1, sum(cell.variant == "parallel" and cell.contexts is not None for cell in place.cells))
+
+
+def _verdict(kind: Kind, published: float, measured: Gain | None, apart: float) -> str:
     if measured is None:
         return "not measured"
     if kind == "extents":
         # What is shown as 1.00 is no more.
         return "no more than stock" if round(measured.ratio, 2) <= 1 else "more than stock"
-    if measured.ratio < 1 - ASSUMED_NULL:
+    # Without an interval the ratio stands for both of its ends.
+    if (measured.high or measured.ratio) < 1 - apart:
         return "a loss"
-    if measured.ratio <= 1 + ASSUMED_NULL:
+    if (measured.low or measured.ratio) <= 1 + apart:
         return "no gain"
     return "as published or better" if measured.ratio >= published else "a smaller gain"
 
@@ -251,6 +280,9 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     cell, of = _pick(place, bar.kind, bar.cell), _pick(place, bar.kind, bar.of)
     above, below = _median(bar.kind, cell), _median(bar.kind, of)
     ratio = significant(above / below) if above is not None and below else None
+    low, high = None, None
+    if cell and of:
+        low, high = _bounds(bar.kind, cell, of, place, _candidates(place, bar.cell.contexts))
     met = None
     if ratio is not None:
         met = (bar.at_least is None or ratio >= bar.at_least) and (
@@ -267,6 +299,8 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
         at_least=bar.at_least,
         at_most=bar.at_most,
         measured=ratio,
+        low=low,
+        high=high,
         settings=f"{_name(cell)} / {_name(of)}",
         met=met,
     )

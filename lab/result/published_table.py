@@ -180,7 +180,7 @@ def _claims_grid(comparisons: list[Comparison]) -> _Grid:
             _change(one.published, one.unit),
             f"{one.published.ratio:.2f}",
             _change(one.measured, one.measured_unit),
-            f"{one.measured.ratio:.2f}" if one.measured else "-",
+            f"{one.measured.ratio:.2f}{_within(one.measured, 2)}" if one.measured else "-",
             one.measured.setting if one.measured and one.measured.setting else "-",
             one.verdict,
         ]
@@ -216,12 +216,17 @@ def _bars_grid(bars: list[Cleared]) -> _Grid:
             bar.settings,
             f"at least {bar.at_least:.2f}" if bar.at_least is not None else f"at most {bar.at_most:.2f}",
             # A digit more than what is expected: what is missed by little must not look met.
-            f"{bar.measured:.3f}" if bar.measured is not None else "-",
+            f"{bar.measured:.3f}{_within(bar, 3)}" if bar.measured is not None else "-",
             {True: "yes", False: "NO", None: "not measured"}[bar.met],
         ]
         for bar in bars
     ]
     return _Grid("Bars", columns, 5, rows)
+
+
+def _within(found: Gain | Cleared, digits: int) -> str:
+    """Say between what a ratio lies, where that is known."""
+    return "" if found.low is None else f" [{found.low:.{digits}f}, {found.high:.{digits}f}]"
 
 
 def _change(gain: Gain | None, unit: str) -> str:

@@ -169,8 +169,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     ours = [cell for cell in cells if cell.variant == "parallel" and not is_null(cell)]
     if not ours:
         return None
-    stock = next((cell for cell in cells if cell.variant == "stock"), None)
-    one = next((cell for cell in cells if is_null(cell)), None)
+    one, stock = _null_pair(cells)
     worth = dict(zip(map(id, ours), _worths(ours, stock), strict=True))
     whole = [cell for cell in ours if not (stock and _shatters(cell, stock))]
     best = max(worth[id(cell)] for cell in whole or ours)
@@ -182,7 +181,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     return Verdict(
         cell=chosen,
         stock=stock,
-        interval=_interval(chosen, stock, one, len(ours)) if stock else None,
+        interval=_interval(chosen, stock, _nulls(one, stock), len(ours)) if stock else None,
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
         why=_why(chosen, stock, cells) if stock else "",
@@ -213,6 +212,24 @@ def paired_rates(cell: Cell, stock: Cell) -> list[tuple[float, float]]:
     return [(statistics.fmean(cell.rates[n]), statistics.fmean(stock.rates[n])) for n in rounds]
 
 
+def null(cells: Sequence[Cell]) -> float:
+    """Return by how much one context was off from stock in a group of cells; what is assumed without it."""
+    found = _null(*_null_pair(cells), by=_all_rates)
+    return ASSUMED_NULL if found is None else found
+
+
+def compared(cell: Cell, base: Cell, cells: Sequence[Cell], candidates: int) -> Interval | None:
+    """Return the throughput of a cell as a multiple of another's, with its interval; None with too few rates.
+
+    Args:
+        cell: what is compared.
+        base: what it is compared with.
+        cells: their group, for the null.
+        candidates: of how many cells it is the best; 1 if nobody has chosen it.
+    """
+    return _interval(cell, base, _nulls(*_null_pair(cells)), candidates, has_chosen=candidates > 1)
+
+
 def _is_comparable(cell: Cell, stock: Cell | None) -> bool:
     """Say whether both have a steady window, or neither: a whole run has fio's start and final sync in it."""
     return stock is None or cell.steady == stock.steady
@@ -232,18 +249,43 @@ def _to_judge(cell: Cell) -> list[float]:
     return [rate for of in rounds[1:] for rate in of] if len(rounds) > 1 else _to_choose(cell)
 
 
-def _interval(cell: Cell, stock: Cell, one: Cell | None, candidates: int) -> Interval | None:
-    """Return the interval of the best of so many settings, given that of the null if it was measured."""
-    if not _is_comparable(cell, stock):
+def _all_rates(cell: Cell) -> list[float]:
+    return [rate for of in _rounds(cell).values() for rate in of]
+
+
+def _interval(
+    cell: Cell, base: Cell, nulls: Sequence[float], candidates: int, *, has_chosen: bool = True
+) -> Interval | None:
+    """Return the interval of the best of so many settings, as a multiple of a base.
+
+    Args:
+        cell: that setting.
+        base: what it is compared with.
+        nulls: of runs of one kernel, the ratios of two; widen the interval where rounds are few.
+        candidates: of how many settings it is the best.
+        has_chosen: whether the first of several rounds has chosen it, and so cannot judge.
+    """
+    if not _is_comparable(cell, base):
         return None
     rounds = len(_rounds(cell))
-    judging = paired_rates(cell, stock)[1:]
+    judging = paired_rates(cell, base)[has_chosen:]
     if len(judging) >= PAIRS:
         return paired_interval(judging)
+    rates = _to_judge if has_chosen else _all_rates
     confidence = CONFIDENCE if rounds > 1 else 1 - (1 - CONFIDENCE) / candidates
-    found = ratio_interval(_to_judge(cell), _to_judge(stock), confidence)
-    nulls = [ours / base for ours, base in paired_rates(one, stock) if ours and base] if one else []
-    return found.widened(nulls, max(1, rounds - 1)) if found and nulls else found
+    found = ratio_interval(rates(cell), rates(base), confidence)
+    return found.widened(nulls, max(1, rounds - has_chosen)) if found and nulls else found
+
+
+def _null_pair(cells: Sequence[Cell]) -> tuple[Cell | None, Cell | None]:
+    """Return the cell of one context, and stock's."""
+    stock = next((cell for cell in cells if cell.variant == "stock"), None)
+    return next((cell for cell in cells if is_null(cell)), None), stock
+
+
+def _nulls(one: Cell | None, stock: Cell | None) -> list[float]:
+    """Return what one context came to in each round, as multiples of stock."""
+    return [ours / base for ours, base in paired_rates(one, stock) if ours and base] if one and stock else []
 
 
 def _common_rounds(cell: Cell, stock: Cell) -> list[int]:

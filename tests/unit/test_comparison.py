@@ -84,6 +84,59 @@ def test_verdicts(rate: float, verdict: str) -> None:
     assert _compared(_rates(100, (2, rate))).verdict == verdict
 
 
+STEADY, NOISY = [200.0, 201, 199, 202], [300.0, 80, 190, 90]
+
+
+@pytest.mark.parametrize(
+    ("rates", "null", "verdict"),
+    [
+        (STEADY, [100.0, 101, 99, 100], "as published or better"),
+        # 1.4 times stock on average, and nobody knows.
+        (NOISY, [100.0, 101, 99, 100], "no gain"),
+        # Stock's own code came to twice stock here.
+        (STEADY, [200.0, 202, 199, 200], "no gain"),
+    ],
+)
+def test_a_gain_is_more_than_the_rounds_and_the_null_differ(
+    rates: list[float], null: list[float], verdict: str
+) -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100, 100, 100, 100]),
+        *samples.measured("parallel", 1, 128, null),
+        *samples.measured("parallel", 2, 128, rates),
+    ]
+    found = _compared(runs)
+    assert found.measured is not None
+    assert found.measured.low is not None
+    assert found.measured.high is not None
+    assert found.measured.low < found.measured.ratio < found.measured.high
+    assert found.verdict == verdict
+
+
+def test_the_first_round_chooses_the_best_number_and_does_not_judge() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100] * 4),
+        *samples.measured("parallel", 2, 128, [900.0, 110, 111, 109]),
+        *samples.measured("parallel", 4, 128, [100.0] * 4),
+    ]
+    measured = _compared(runs).measured
+    assert measured is not None
+    assert measured.high is not None
+    assert measured.high < 1.2
+
+
+def test_a_bar_has_its_interval() -> None:
+    runs = [
+        *samples.measured("stock", 1, 128, [100] * 4),
+        *samples.measured("parallel", 2, 128, STEADY),
+    ]
+    found = _cleared({"contexts": 2}, {"variant": "stock"}, runs, at_least=1)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 2 < found.high
+    assert found.met
+
+
 @pytest.mark.parametrize("kind", ["seconds", "latency"])
 def test_what_is_better_smaller_is_turned_around(kind: Kind) -> None:
     found = _compared(_rates(100, (2, 200), (4, 300)), kind=kind, base=28, new=14)

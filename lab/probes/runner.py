@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from guest import record as records
-from lab.machine import guest
+from lab.machine import guest, guest_memory, host_idle
 from lab.machine.hardware import Hardware
 from lab.probes.probe import Boot, Probe, R
 from lab.result import provenance
@@ -67,10 +69,10 @@ def measure(probe: Probe[R], kernel_of: Callable[[str], Kernel], folder: Path) -
         kernels = {flavour: kernel_of(flavour) for flavour in dict.fromkeys(boot.kernel for boot in boots)}
         probe.prepare()
         shutil.rmtree(raw, ignore_errors=True)
-        with Progress(probe.name) as progress:
+        with _quiet_host(probe, boots) as options, Progress(probe.name) as progress:
             for number, boot in enumerate(boots, 1):
                 progress.step(f"{boot.name}, {number} of {len(boots)}")
-                found[boot.name] = record(probe, boot, kernels[boot.kernel], raw / boot.name)
+                found[boot.name] = record(probe, boot, kernels[boot.kernel], raw / boot.name, options)
     rows = [boot.axes | row for boot in boots for row in probe.rows(boot, found[boot.name])]
     runs = pd.DataFrame(rows)
     table = probe.table(runs)
@@ -81,7 +83,25 @@ def measure(probe: Probe[R], kernel_of: Callable[[str], Kernel], folder: Path) -
     return runs
 
 
-def record(probe: Probe[R], boot: Boot, kernel: Kernel, folder: Path) -> R:
+@contextmanager
+def _quiet_host(probe: Probe[R], boots: Sequence[Boot]) -> Iterator[dict[str, Any]]:
+    """Take from the host what would be in the figures of guests that it times, until the block ends.
+
+    Yields:
+        Further options of :func:`lab.machine.guest.run`.
+    """
+    sizes = {boot.options.get("mem_mib") for boot in boots}
+    mib = sizes.pop()
+    if probe.machine != "uml" or mib is None or sizes:
+        yield {}
+        return
+    with guest_memory.filled(mib) as memory, host_idle.awake():
+        yield {"memory": memory}
+
+
+def record(
+    probe: Probe[R], boot: Boot, kernel: Kernel, folder: Path, options: Mapping[str, Any] | None = None
+) -> R:
     """Boot one guest of a probe and return the record that it leaves.
 
     Args:
@@ -89,6 +109,7 @@ def record(probe: Probe[R], boot: Boot, kernel: Kernel, folder: Path) -> R:
         boot: one of its guests.
         kernel: the kernel that it names.
         folder: where the record goes, and what else the guest leaves.
+        options: further ones of the guest.
 
     Raises:
         LabError: the guest failed, or its script.
@@ -105,7 +126,7 @@ def record(probe: Probe[R], boot: Boot, kernel: Kernel, folder: Path) -> R:
         ],
         machine=kernel.machine,
         results=folder,
-        **boot.options,
+        **boot.options | dict(options or {}),
     )
     if done.status:
         raise LabError(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import pytest
 
 from guest import record
-from lab.machine import guest
+from lab.machine import guest, guest_memory
 from lab.machine.guest import GuestResult
 from lab.probes import runner
-from lab.probes.pauses.probe import Pauses
+from lab.probes.pauses.probe import GUEST_MEM_MIB, Pauses
 from lab.tree.build import Kernel
 from lab.util.errors import LabError
 from lab.util.lock import whole_machine
@@ -45,6 +46,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, status: int = 0) -> list[dict[str,
         return GuestResult(status, "", 1.0, "a writer failed\n")
 
     monkeypatch.setattr(guest, "run", run)
+    monkeypatch.setattr(guest_memory, "filled", lambda mib: nullcontext(f"{mib} MiB"))
     return calls
 
 
@@ -69,6 +71,14 @@ def test_result_has_a_row_for_each_guest_and_says_what_it_was_made_with(
     assert "| parallel | 4 | ext4 | 256 | 1 | 200.0 | 200 | 46 |" in (folder / "table.md").read_text()
     assert (folder / "pauses.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((folder / "raw" / "stock" / record.NAME).read_text()) == json.loads(RECORD)
+
+
+def test_guests_that_the_host_times_find_their_memory_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = stand_in(monkeypatch)
+    runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
+    assert [call["memory"] for call in calls] == [f"{GUEST_MEM_MIB} MiB"] * 2
 
 
 def test_script_that_fails_is_an_error_with_its_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,6 +229,12 @@ def test_reboot_is_an_early_exit(kernel: Kernel) -> None:
         boot(kernel, script)
 
 
+def test_host_time_has_no_hpet_to_be_due_again_and_again(smp_stock_kernel: Kernel) -> None:
+    tables = "ls /sys/firmware/acpi/tables"
+    assert "HPET" not in boot(smp_stock_kernel, tables).output.split()
+    assert "HPET" in boot(smp_stock_kernel, tables, clock="virtual").output.split()
+
+
 def test_time_out_tells_what_the_guest_did(kernel: Kernel) -> None:
     seconds = {"uml": 10, "smp": 40}[kernel.machine]
     before = set(below(os.getpid()))

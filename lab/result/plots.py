@@ -232,20 +232,27 @@ def dirty(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
 
 def flushers(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
     """CPUs that flushers kept busy, over the time of one run: a panel per filesystem and limit."""
-    figure, grid = _panels(ran, flusher_series, ("s", "CPUs busy with flushing"))
-    for axes in grid.values():
-        axes.set_ylim(bottom=0)
-    figure.suptitle(f"Flushers in the first round, device {device}")
-    _legend(figure, list(grid.values()))
-    return figure
+    title = f"Flushers in the first round, device {device}"
+    return _over_time(title, ran, flusher_series, "CPUs busy with flushing")
 
 
 def pauses(device: str, profiles: Sequence[tuple[Cell, Profile]]) -> Figure:
     """Writers that are throttled, over the time of a profiled run: a panel per filesystem and limit."""
-    figure, grid = _panels(profiles, pause_series, ("s", "writers asleep"))
+    title = f"Pauses of writers in a profiled round, device {device}"
+    return _over_time(title, profiles, pause_series, "writers asleep")
+
+
+def _over_time(
+    title: str,
+    ran: Sequence[tuple[Cell, Source]],
+    series: Callable[[Source], tuple[list[float], list[float]]],
+    what: str,
+) -> Figure:
+    """Draw a line over seconds for each setting, from 0 on; as :func:`_panels`."""
+    figure, grid = _panels(ran, series, ("s", what))
     for axes in grid.values():
         axes.set_ylim(bottom=0)
-    figure.suptitle(f"Pauses of writers in a profiled round, device {device}")
+    figure.suptitle(title)
     _legend(figure, list(grid.values()))
     return figure
 

@@ -40,7 +40,7 @@ class Profile(BaseModel):
         waits: the longest, at most :data:`ROWS`.
         spins: the longest, at most :data:`ROWS`.
         throttled: how many writers the kernel throttled, on average, in each of :data:`PIECES` equal pieces
-            of each time that is looked at; empty in old results, and where there were none.
+            of each time that is looked at; empty in old results.
         notes: what limits all this.
     """
 
@@ -132,6 +132,6 @@ def summed_up(
         functions=_largest(oncpu.functions(ran)),
         waits=_largest(waited),
         spins=_largest(oncpu.spins(ran)),
-        throttled=[round(writers, 3) for writers in throttled] if any(throttled) else [],
+        throttled=[round(writers, 3) for writers in throttled],
         notes=notes,
     )

@@ -88,7 +88,7 @@ def draw(folder: Path, cells: list[Cell]) -> list[Path]:
             made.append(picture.save(folder / f"dirty-{rig.name}.png", dirty(rig.label, ran)))
             made.append(picture.save(folder / f"flushers-{rig.name}.png", flushers(rig.label, ran)))
         profiles = [(cell, of) for cell in shown if (of := read_profile(cell, folder)) and of.throttled]
-        if profiles:
+        if any(any(of.throttled) for _, of in profiles):
             made.append(picture.save(folder / f"pauses-{rig.name}.png", pauses(rig.label, profiles)))
         written = [(cell, one) for cell, one in ran if one.fio_json.exists()]
         if written:

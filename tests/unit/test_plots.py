@@ -51,6 +51,8 @@ def test_pauses_are_drawn_of_profiled_runs(tmp_path: Path) -> None:
     run.mkdir()
     (run / "profile.json").write_text(samples.profile([]).model_dump_json())
     assert "pauses-nolat.png" not in [path.name for path in plots.draw(folder, CELLS)]
+    (run / "profile.json").write_text(samples.profile([0, 0]).model_dump_json())
+    assert "pauses-nolat.png" not in [path.name for path in plots.draw(folder, CELLS)]
     paused = samples.profile([0, 8])
     (run / "profile.json").write_text(paused.model_dump_json())
     assert "pauses-nolat.png" in [path.name for path in plots.draw(folder, CELLS)]

@@ -282,7 +282,8 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     ratio = significant(above / below) if above is not None and below else None
     low, high = None, None
     if cell and of:
-        low, high = _bounds(bar.kind, cell, of, place, _candidates(place, bar.cell.contexts))
+        chosen = "best" if "best" in (bar.cell.contexts, bar.of.contexts) else None
+        low, high = _bounds(bar.kind, cell, of, place, _candidates(place, chosen))
     met = None
     if ratio is not None:
         met = (bar.at_least is None or ratio >= bar.at_least) and (

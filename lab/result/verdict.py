@@ -225,9 +225,9 @@ def compared(cell: Cell, base: Cell, cells: Sequence[Cell], candidates: int) -> 
         cell: what is compared.
         base: what it is compared with.
         cells: their group, for the null.
-        candidates: of how many cells it is the best; 1 if nobody has chosen it.
+        candidates: of how many cells it is the best, by all rounds; 1 if nobody has chosen it.
     """
-    return _interval(cell, base, _nulls(*_null_pair(cells)), candidates, has_chosen=candidates > 1)
+    return _interval(cell, base, _nulls(*_null_pair(cells)), candidates, has_chosen=False)
 
 
 def _is_comparable(cell: Cell, stock: Cell | None) -> bool:
@@ -263,16 +263,17 @@ def _interval(
         base: what it is compared with.
         nulls: of runs of one kernel, the ratios of two; widen the interval where rounds are few.
         candidates: of how many settings it is the best.
-        has_chosen: whether the first of several rounds has chosen it, and so cannot judge.
+        has_chosen: whether the first of several rounds has chosen it, and so cannot judge; else all of them
+            do both, and the interval is as wide as all settings together need.
     """
     if not _is_comparable(cell, base):
         return None
     rounds = len(_rounds(cell))
+    confidence = CONFIDENCE if has_chosen and rounds > 1 else 1 - (1 - CONFIDENCE) / candidates
     judging = paired_rates(cell, base)[has_chosen:]
     if len(judging) >= PAIRS:
-        return paired_interval(judging)
+        return paired_interval(judging, confidence)
     rates = _to_judge if has_chosen else _all_rates
-    confidence = CONFIDENCE if rounds > 1 else 1 - (1 - CONFIDENCE) / candidates
     found = ratio_interval(rates(cell), rates(base), confidence)
     return found.widened(nulls, max(1, rounds - has_chosen)) if found and nulls else found
 

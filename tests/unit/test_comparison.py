@@ -113,16 +113,15 @@ def test_a_gain_is_more_than_the_rounds_and_the_null_differ(
     assert found.verdict == verdict
 
 
-def test_the_first_round_chooses_the_best_number_and_does_not_judge() -> None:
-    runs = [
-        *samples.measured("stock", 1, 128, [100] * 4),
-        *samples.measured("parallel", 2, 128, [900.0, 110, 111, 109]),
-        *samples.measured("parallel", 4, 128, [100.0] * 4),
-    ]
-    measured = _compared(runs).measured
-    assert measured is not None
-    assert measured.high is not None
-    assert measured.high < 1.2
+def test_the_best_of_several_numbers_has_a_wider_interval() -> None:
+    ours = samples.measured("parallel", 2, 128, [190.0, 200, 210, 200])
+    stock = samples.measured("stock", 1, 128, [100.0] * 4)
+    others = [one for n in (4, 8) for one in samples.measured("parallel", n, 128, [100.0] * 4)]
+    alone, best = _compared([*stock, *ours]).measured, _compared([*stock, *ours, *others]).measured
+    assert alone is not None and best is not None
+    assert alone.ratio == best.ratio
+    assert alone.low is not None and best.low is not None
+    assert best.low < alone.low
 
 
 def test_a_bar_has_its_interval() -> None:

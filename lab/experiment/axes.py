@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, PlainValidator
@@ -21,6 +21,8 @@ Workers = Annotated[int, Field(ge=1, le=8)]
 
 MOST_CONTEXTS = 64
 AS_MADE: Layout = "as-made"
+#: Where a mounted XFS has its switches.
+XFS = "/sys/fs/xfs/DEVICE"
 
 
 def _number_or_auto(value: object) -> int | Literal["auto"]:
@@ -47,6 +49,8 @@ class Axis:
         said: how a value is named in words.
         named: how it is named in a file name.
         bdi_file: file of the device's backing_dev_info that sets it, at any time.
+        typed: what sets a value that is no file of the BDI, as a line of a shell on the mounted filesystem;
+            DEVICE, FILE and STREAM are names and a number to fill in.
         values: all of them in their order; empty: numbers.
     """
 
@@ -56,6 +60,7 @@ class Axis:
     said: str = "{}"
     named: str = "{}"
     bdi_file: str | None = None
+    typed: Mapping[object, str] = field(default_factory=dict, hash=False)
     values: tuple[object, ...] = ()
 
     def applies(self, variant: Variant, contexts: object) -> bool:
@@ -95,13 +100,26 @@ class Choice(BaseModel, frozen=True):
             usual=(None, "off"),
             said="mode {}",
             named="mode-{}",
+            typed={
+                mode: f"for kind in overwrite delalloc; do echo {mode} > {XFS}/writeback/$kind; done"
+                for mode in get_args(AgMode)
+            },
             values=get_args(AgMode),
         ),
     ] = None
     placement: Annotated[
         Placement | None,
         Axis(
-            "placements", of="kernel", usual=(None, "base"), said="{} placement", values=get_args(Placement)
+            "placements",
+            of="kernel",
+            usual=(None, "base"),
+            said="{} placement",
+            typed={
+                "base": f"echo 1 > {XFS}/write_streams/generic_ags",
+                "generic": f"echo 4 > {XFS}/write_streams/generic_ags",
+                "stream": f"echo 16 > {XFS}/write_streams/software; wbctl stream set FILE STREAM",
+            },
+            values=get_args(Placement),
         ),
     ] = None
     layout: Annotated[Layout, Axis("layouts", of="files", usual=(AS_MADE,), values=get_args(Layout))] = (

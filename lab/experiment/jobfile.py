@@ -48,20 +48,26 @@ def scenario_of(job: Path, **settings: Any) -> Scenario:
     return chosen
 
 
+def hopeless(chosen: Scenario) -> str:
+    """Say why more contexts cannot bring a job anything; empty if they may."""
+    if fiojob.written_files(chosen.job.text) != 1:
+        return ""
+    return (
+        "the job writes one file, and a file has one flusher at a time: where nothing else is written, "
+        "more contexts bring it nothing"
+    )
+
+
 def notes(chosen: Scenario) -> list[str]:
-    """Say what of a user's job is not run as it is, what it can gain, and what bound it does not have."""
-    said = []
+    """Say what a user's job can gain, what of it is not run as it is, and what bound it does not have."""
+    said = [hopeless(chosen)] if hopeless(chosen) else []
+    said += _circumstances(chosen)
     if chosen.stopped_after_s is not None:
         climbs = any(limit.ramp_s < schedule.CLIMB_S for limit in chosen.limits)
         later = f"with {AUTO} contexts {schedule.CLIMB_S:g} s later, " if climbs else ""
         said.append(
             f"the job is stopped {chosen.stopped_after_s:.1f} s of the guest after its first write to the "
             f"device, {later}whatever its runtime; --machine uml runs it to its end"
-        )
-    if fiojob.written_files(chosen.job.text) == 1:
-        said.append(
-            "the job writes one file, and a file has one flusher at a time: where nothing else is written, "
-            "more contexts bring it nothing"
         )
     if why := _unspread(chosen):
         said.append(f"no bound from separate BDIs: {why}")
@@ -70,6 +76,23 @@ def notes(chosen: Scenario) -> list[str]:
             f"no bound from separate BDIs: {chosen.guest.device_mib} MiB are less than "
             f"{LEAST_DEVICE_MIB} for each of {chosen.guest.cpus} CPUs; raise --memory for it"
         )
+    return said
+
+
+def _circumstances(chosen: Scenario) -> list[str]:
+    """Say what decides whether there is anything to gain, where it was not the user who chose it."""
+    said = []
+    for name in chosen.devices:
+        if isinstance(devices.load(name), devices.Brd):
+            said.append(
+                f"device {name} is a RAM disk, where more flushers bring most: --device takes others "
+                "(./pwb devices), ./pwb calibrate makes one of a drive of yours"
+            )
+    limits = " and ".join(str(limit.mib) for limit in chosen.limits)
+    said.append(
+        f"writers are throttled by a dirty limit of {limits} MiB: with much more memory a job may never be "
+        "(vm.dirty_ratio, a fifth of it by default); --dirty-limits-mib takes yours"
+    )
     return said
 
 

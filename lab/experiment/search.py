@@ -3,12 +3,14 @@
 
 A verdict that its interval leaves open gets another round of stock, the best setting and the null. One that
 is decided gets what else may be set beside the number of contexts: the kernel's own choice of it, the
-policies that choose the context of an inode, and more workers. In the first of these rounds stock and the
+policies that choose the context of an inode, and more workers. A gain goes on until what it costs has an
+interval, too. In the first of these rounds stock and the
 best setting get a profile, which tells why, where there is virtual time, of which it takes none.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
@@ -16,10 +18,12 @@ from typing import get_args
 from lab.experiment.axes import Affinity
 from lab.experiment.schedule import Boot
 from lab.experiment.setting import Setting
-from lab.result.verdict import Group, Verdict, is_null
+from lab.result.verdict import PAIRS, Group, Verdict, is_null
 
 #: Rounds beyond which a verdict stays open: the intervals of more hardly get narrower.
 MOST_ROUNDS = 8
+#: Rounds of a gain with its costs: one chooses, the others judge.
+JUDGED_ROUNDS = 1 + PAIRS
 #: Workers of each context that are tried.
 WORKERS = (2, 8)
 #: What may be set beside a number of contexts, in words.
@@ -50,15 +54,19 @@ class Search:
 
     Attributes:
         boots: those of the first round.
+        hopeless: why more contexts cannot bring anything, whatever is tried; empty if they may.
         searched: groups whose further settings have been tried.
         profiled: groups of which stock and the best setting have a profile.
         rounds: how many rounds there are by now.
+        own_rounds: how many of them a group was in.
     """
 
     boots: Sequence[Boot]
+    hopeless: str = ""
     searched: set[Group] = field(default_factory=set)
     profiled: set[Group] = field(default_factory=set)
     rounds: int = 1
+    own_rounds: Counter[Group] = field(default_factory=Counter)
 
     def further(self, verdicts: dict[Group, Verdict]) -> list[Boot]:
         """Return the boots of the next round; none where all is decided, and nothing is left to try.
@@ -66,17 +74,19 @@ class Search:
         Args:
             verdicts: what is known so far.
         """
-        if self.rounds >= MOST_ROUNDS:
+        if self.hopeless:
             return []
         wanted: dict[Group, list[Setting]] = {}
         for group, one in verdicts.items():
             own = [self._setting(one), NULL]
-            if one.kind == "open":
-                wanted[group] = own
-            elif group not in self.searched:
+            rounds = 1 + self.own_rounds[group]
+            if one.kind != "open" and group not in self.searched:
                 self.searched.add(group)
                 wanted[group] = [*own, *_beside(one)]
+            elif rounds < {"open": MOST_ROUNDS, "gain": JUDGED_ROUNDS}.get(one.kind, 0):
+                wanted[group] = own
         self.rounds += bool(wanted)
+        self.own_rounds.update(wanted.keys())
         return [boot for group, settings in wanted.items() for boot in self._boots(group, settings)]
 
     def untried(self, verdicts: dict[Group, Verdict]) -> list[str]:
@@ -87,6 +97,7 @@ class Search:
                 continue
             is_open = one.kind == "open"
             why = "its verdict is still open" if is_open else "the time was up (--budget gives more)"
+            why = self.hopeless or why
             found.append(f"{group.fs} at {group.dirty_limit_mib} MiB: {WHAT_ELSE} were not tried, for {why}")
         return found
 

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from lab.experiment import cells, fiojob, schedule
+from lab.experiment import cells, fiojob, jobfile, schedule
 from lab.experiment.cells import Kernels, Task, tool
 from lab.experiment.cluster import Crew
 from lab.experiment.measure import figures
@@ -145,7 +145,7 @@ def measure(
     search = None
     if budget_s is not None:
         boots = first_answer_first(boots)
-        search = Search(boots)
+        search = Search(boots, jobfile.hopeless(chosen))
     session = _Session(
         chosen, kernels, folder, job, crew, out, store, fresh, budget_s=budget_s, notes=list(notes)
     )

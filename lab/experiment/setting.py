@@ -8,10 +8,6 @@ from lab.experiment.axes import AXES, Choice, Flavour, Variant
 #: What the kernel is told where it is to find the number of contexts.
 AUTO = "auto"
 VARIANT_NAMES = {"stock": "stock", "prepared": "prepared", "bdis": "separate BDIs", "direct": "direct I/O"}
-# There is a place for it in sysfs only once the filesystem is mounted.
-AG_MODE_SCRIPT = """
-for kind in overwrite delalloc; do echo {mode} > /sys/fs/xfs/$(basename $PWB_DEV)/writeback/$kind; done
-"""
 
 
 class Setting(Choice, frozen=True):
@@ -67,4 +63,18 @@ class Setting(Choice, frozen=True):
     @property
     def mounted(self) -> str:
         """Return the shell script that sets what can be set on a mounted filesystem only."""
-        return AG_MODE_SCRIPT.format(mode=self.ag_mode) if self.ag_mode else ""
+        if not self.ag_mode:
+            return ""
+        # There is a place for it in sysfs only once the filesystem is mounted.
+        return AXES["ag_mode"].typed[self.ag_mode].replace("DEVICE", "$(basename $PWB_DEV)") + "\n"
+
+    @property
+    def typed(self) -> str:
+        """Return the line to type for it; names and numbers in capitals are to fill in."""
+        files = [
+            f"echo {value} > /sys/class/bdi/MAJOR:MINOR/{file}" for file, value in self.bdi_files.items()
+        ]
+        others = [
+            axis.typed[self.choice[name]] for name, axis in AXES.items() if self.choice[name] in axis.typed
+        ]
+        return "; ".join([*files, *others])

@@ -110,7 +110,7 @@ class Verdict:
                     "gain": f"best at {name}, {measured}",
                     "loss": f"no gain: at best {measured}, with {name}",
                     "same": f"as stock: {measured}, with {name}",
-                    "open": f"not told apart from stock: {measured}, with {name}",
+                    "open": f"{self._doubt}: {measured}, with {name}",
                 }[self.kind]
             else:
                 said = f"not judged: {self.cell.ratio_to_stock:.2f}x stock with {name}, {self._no_interval}"
@@ -118,6 +118,13 @@ class Verdict:
         if self.cell.ratio_to_bdis is not None:
             said += f", {self.cell.ratio_to_bdis:.2f} of separate BDIs"
         return said + (f"; {self.why}" if self.why and self._looks_like_no_gain else "")
+
+    @property
+    def _doubt(self) -> str:
+        """Say why an interval decides nothing."""
+        if self.interval and self.interval.low > 1 and self.interval.ratio <= 1 + max(self.null, AS_STOCK):
+            return "a little more than stock, and no gain to rely on"
+        return "not told apart from stock"
 
     @property
     def _looks_like_no_gain(self) -> bool:
@@ -137,10 +144,7 @@ class Verdict:
     @property
     def line(self) -> str:
         """Return the line to type for it; empty where there is nothing to be gained."""
-        if self.kind != "gain":
-            return ""
-        files = self.cell.bdi_files
-        return "; ".join(f"echo {value} > /sys/class/bdi/MAJOR:MINOR/{name}" for name, value in files.items())
+        return self.cell.typed if self.kind == "gain" else ""
 
     @property
     def costs(self) -> str:
@@ -170,6 +174,9 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     if not ours:
         return None
     one, stock = _null_pair(cells)
+    nulls, tried = _nulls(one, stock), len(ours)
+    # What nobody can judge is no answer where something else can be judged.
+    ours = [cell for cell in ours if stock and _interval(cell, stock, nulls, tried)] or ours
     worth = dict(zip(map(id, ours), _worths(ours, stock), strict=True))
     whole = [cell for cell in ours if not (stock and _shatters(cell, stock))]
     best = max(worth[id(cell)] for cell in whole or ours)
@@ -181,7 +188,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     return Verdict(
         cell=chosen,
         stock=stock,
-        interval=_interval(chosen, stock, _nulls(one, stock), len(ours)) if stock else None,
+        interval=_interval(chosen, stock, nulls, tried) if stock else None,
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
         why=_why(chosen, stock, cells) if stock else "",

@@ -4,8 +4,9 @@
 ``python -m tests.guest.faults FS``. Standard library only.
 
 Each case has a fresh filesystem on a device-mapper device above a labblk device. Writers overwrite files by
-write() and mapped, one process changes the number of contexts and workers all the time, another syncs. After
-the case the filesystem is unmounted, mounted, and every byte is compared. In the last cases the device itself
+write() and mapped, one process changes the number of contexts and workers all the time, on XFS also the modes
+of AG-aware writeback, another syncs. After the case the filesystem is unmounted, mounted, and every byte is
+compared. In the last cases the device itself
 goes away: before the filesystem is unmounted, while it is mounted and unmounted over and over, and while its
 unmount writes. At the end nothing may be leaked, if kmemleak is on.
 """
@@ -27,6 +28,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.guest.agwb import CLASSES, MODES, PAGES
 from tests.guest.kernel_log import Log
 from tests.guest.lab_device import (
     DEVICE,
@@ -47,7 +49,7 @@ from tests.guest.versioned import File, overwrite_some, together
 # Submission sleeps, so that flushers are under way when something happens.
 ATTRIBUTES = {"size_mib": 384, "queues": 2, "channels": 8, "submit_ns": 200_000}
 FLUSHING = {"dirty_writeback_centisecs": 5, "dirty_expire_centisecs": 10, "dirty_background_bytes": 1 << 20}
-WRITERS, PAGES = 4, 1024
+WRITERS = 4
 MANY, SLOW_SUBMIT_NS = 128, 10_000_000
 GROUP_BYTES = 64 << 10
 CONTEXTS, WORKERS = 8, 4
@@ -83,10 +85,10 @@ def run(*command: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def settings_of(node: str) -> Path:
-    """Return the folder of a device's settings."""
+def number_of(node: str) -> str:
+    """Return the number of a device, as sysfs writes it."""
     number = os.stat(node).st_rdev
-    return Path("/sys/class/bdi", f"{os.major(number)}:{os.minor(number)}")
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 class Load:
@@ -98,7 +100,10 @@ class Load:
         sized = [*make, node, *more] if fs == "ext4" else [*make, *more, node]
         subprocess.run(sized, check=True)
         self.fs = fs
-        self.settings = settings_of(node)
+        self.settings = Path("/sys/class/bdi", number_of(node))
+        name = Path("/sys/dev/block", number_of(node)).resolve().name
+        self._modes = Path("/sys/fs/xfs", name, "writeback")
+        self._counters = Path("/sys/kernel/debug/xfs", name, "writeback")
         self._node = node
         self._stopped = shared_words(1)
         (self.settings / "wb_affinity").write_text("rotor")
@@ -108,8 +113,14 @@ class Load:
         together(File.write_all, self.files)
 
     def mount(self) -> None:
-        """Mount the filesystem."""
+        """Mount the filesystem, on XFS with workers for large files."""
         subprocess.run(["mount", "-t", self.fs, self._node, str(MOUNT)], check=True)
+        if self.fs == "xfs":
+            self._write_by("rotor")
+
+    def _write_by(self, mode: str) -> None:
+        for name in CLASSES:
+            (self._modes / name).write_text(mode)
 
     def _write(self, file: File) -> None:
         while not self._stopped[0]:
@@ -123,6 +134,16 @@ class Load:
             (self.settings / "wb_workers").write_text(str(workers))
             time.sleep(STEP_S / 10)
 
+    def change_modes(self) -> None:
+        """Go through the modes of AG-aware writeback."""
+        for mode in MODES:
+            self._write_by(mode)
+            time.sleep(STEP_S / 10)
+
+    def _change_modes(self) -> None:
+        while not self._stopped[0]:
+            self.change_modes()
+
     def _sync(self) -> None:
         while not self._stopped[0]:
             os.sync()
@@ -133,6 +154,8 @@ class Load:
         self._stopped[0] = 0
         processes = [start(self._write, file) for file in self.files]
         processes += [start(self._resize), start(self._sync)]
+        if self.fs == "xfs":
+            processes.append(start(self._change_modes))
         time.sleep(STEP_S)
         yield
         self._stopped[0] = 1
@@ -140,6 +163,8 @@ class Load:
             process.join()
         if any(process.exitcode for process in processes):
             fail("a process of the load failed, see above")
+        if self.fs == "xfs" and not re.search(r"passes [1-9]", self._counters.read_text()):
+            fail("no worker of AG-aware writeback has written anything")
 
     def conclude(self) -> None:
         """Compare every byte after a new mount."""
@@ -373,6 +398,8 @@ def disturbances(load: Load) -> list[Callable[[], object]]:
     """Return what goes on while a device is removed, but for unmounts."""
     work: list[Callable[[], object]] = [functools.partial(overwrite, file) for file in load.files]
     work += [functools.partial(resize, load.settings), os.sync, freeze_and_thaw]
+    if load.fs == "xfs":
+        work.append(load.change_modes)
     return [*work, functools.partial(write_in_cgroup, "writes")]
 
 

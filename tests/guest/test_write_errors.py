@@ -17,15 +17,15 @@ from tests.guest.resize import MAKE
 pytestmark = pytest.mark.guest
 
 
-def told(kernel: Kernel, contexts: int) -> list[str]:
-    """Return what those who ask are told with a number of contexts, 0 for a kernel without."""
-    command = ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.write_errors", str(contexts)]
+def told(kernel: Kernel, *arguments: str) -> list[str]:
+    """Return what those who ask are told with a number of contexts, 0 for a kernel without, and a mode."""
+    command = ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.write_errors", *arguments]
     return output_of(kernel, command, fs="none").splitlines()
 
 
 @pytest.fixture(scope="module")
 def stock_answers(smp_stock_kernel: Kernel) -> list[str]:
-    answers = told(smp_stock_kernel, 0)
+    answers = told(smp_stock_kernel, "0")
     for fs, why in itertools.product(MAKE, write_errors.WHY):
         # F2FS calls any error of the device EIO.
         error = "ENOSPC" if why == "no room" and fs != "f2fs" else "EIO"
@@ -39,6 +39,8 @@ def stock_answers(smp_stock_kernel: Kernel) -> list[str]:
     return answers
 
 
-@pytest.mark.parametrize("contexts", [1, 8])
-def test_who_asks_is_told_as_on_stock(stock_answers: list[str], debug_kernel: Kernel, contexts: int) -> None:
-    assert told(debug_kernel, contexts) == stock_answers
+@pytest.mark.parametrize("arguments", [("1",), ("8",), ("8", "ag-hint"), ("8", "generic")])
+def test_who_asks_is_told_as_on_stock(
+    stock_answers: list[str], debug_kernel: Kernel, arguments: tuple[str, ...]
+) -> None:
+    assert told(debug_kernel, *arguments) == stock_answers

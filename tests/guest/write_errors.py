@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: who is told of a page that a flusher could not write, and how often.
 
-``python -m tests.guest.write_errors CONTEXTS``; 0 sets nothing, as on a kernel that has no contexts. Standard
-library only.
+``python -m tests.guest.write_errors CONTEXTS [MODE]``; 0 sets nothing, as on a kernel that has no contexts.
+MODE is one of AG-aware writeback, on XFS. Standard library only.
 
 Some files of each filesystem get a bad block: below the first page of a pass, the last, or one between; the
 others none. Everything is overwritten, and once the flushers are done everybody asks who may: two
@@ -16,24 +16,26 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import struct
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.guest.agwb import FIBMAP, LIBC
+from tests.guest.agwb import CLASSES, COUNTERS, FIBMAP, LIBC, PAGES, SYSFS
 from tests.guest.kernel_log import Log
 from tests.guest.lab_device import DEVICE, MOUNT, NAME, NODE, device, fail, flush, settle
 from tests.guest.resize import MAKE, PAGE_BYTES
 from tests.guest.versioned import File
 
-PAGES = 320
 FILES = 8
 #: Pages of files that are bad below, by the file's number.
 BAD = {1: 0, 3: PAGES - 1, 6: 123}
 ATTRIBUTES = {"size_mib": 384, "queues": 2, "channels": 8}
-FLUSHING = {"dirty_writeback_centisecs": 2, "dirty_expire_centisecs": 2}
-STILL = {"dirty_writeback_centisecs": 0, "dirty_expire_centisecs": 100_000}
+# To change it makes flushers write everything at once, and by themselves.
+WOKEN = {"dirty_writeback_centisecs": 2}
+FLUSHING = {"dirty_expire_centisecs": 2}
+STILL = {"dirty_expire_centisecs": 100_000}
 SECTOR_BYTES = 512
 FIGETBSZ = 2
 #: Why a block cannot be written, by the device's attribute ``thin``.
@@ -52,6 +54,16 @@ def settings(contexts: int) -> None:
     folder = Path("/sys/class/bdi") / Path("/sys/class/block", NAME, "dev").read_text().strip()
     (folder / "nwritebacks").write_text(str(contexts))
     (folder / "wb_affinity").write_text("rotor")
+
+
+def mount(fs: str, mode: str) -> None:
+    """Mount the filesystem; F2FS overwrites in place, XFS has a mode of AG-aware writeback if asked for."""
+    subprocess.run(["mount", "-t", fs, NODE, str(MOUNT)], check=True)
+    if fs == "f2fs":
+        IN_PLACE.write_text("1")
+    if fs == "xfs" and mode:
+        for name in CLASSES:
+            (SYSFS / name).write_text(mode)
 
 
 def mark_bad(fd: int, page: int) -> None:
@@ -93,16 +105,14 @@ def refused(file: File, fd: int) -> list[int]:
     return pages
 
 
-def try_filesystem(fs: str, contexts: int, case: str, log: Log) -> None:
+def try_filesystem(fs: str, contexts: int, mode: str, case: str, log: Log) -> None:
     """Overwrite files that have bad blocks, and print what everybody was told of the case."""
     # Or what is not bad fails with its neighbour on the device, of another file.
     Path("/sys/block", NAME, "queue/nomerges").write_text("2")
     subprocess.run([*MAKE[fs], NODE], check=True)
     if contexts:
         settings(contexts)
-    subprocess.run(["mount", "-t", fs, NODE, str(MOUNT)], check=True)
-    if fs == "f2fs":
-        IN_PLACE.write_text("1")
+    mount(fs, mode)
     # A bio of F2FS has pages of several files, and fails as a whole: there all files have a bad block.
     numbers = BAD if fs == "f2fs" else range(FILES)
     files = [File(number, PAGES) for number in numbers]
@@ -120,6 +130,8 @@ def try_filesystem(fs: str, contexts: int, case: str, log: Log) -> None:
     with log.only_reports():
         flush(FLUSHING)
         settle()
+        if fs == "xfs" and mode and not re.search(r"passes [1-9]", COUNTERS.read_text()):
+            fail("no worker of AG-aware writeback has written anything")
         for file, pair in zip(files, pairs, strict=True):
             print(f"{case}, file {file.number}: {' '.join(ask(file, *pair))}")
         print(f"{case}, syncfs: {answer(LIBC.syncfs(root))} {answer(LIBC.syncfs(root))}")
@@ -135,15 +147,16 @@ def try_filesystem(fs: str, contexts: int, case: str, log: Log) -> None:
         subprocess.run(["umount", str(MOUNT)], check=True)
 
 
-def main(contexts: int) -> None:
+def main(contexts: int, mode: str = "") -> None:
     """Try each filesystem."""
     log = Log()
+    flush(WOKEN)
     MOUNT.mkdir(exist_ok=True)
     for fs in MAKE:
         for thin, why in enumerate(WHY):
             with device({**ATTRIBUTES, "thin": thin}):
-                try_filesystem(fs, contexts, f"{fs}, {why}", log)
+                try_filesystem(fs, contexts, mode, f"{fs}, {why}", log)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:])

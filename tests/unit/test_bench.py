@@ -204,6 +204,7 @@ def _job(**changes: Any) -> scenario.Scenario:
         "repetitions": 1,
         "limits": limits,
         "parts": 4,
+        "job": {"text": f"{samples.JOB}numjobs=2\n"},
     }
     return samples.small_scenario(**own | changes)
 
@@ -217,6 +218,12 @@ def test_a_budget_is_spent_on_what_else_may_be_set(tmp_path: Path, kernels: Kern
     }
     assert {(2, "rotor", None), (2, None, 8), (None, None, None)} <= tried
     assert json.loads((folder / "meta.json").read_text())["budget_s"] == 600
+
+
+def test_one_file_is_not_measured_over_and_over(tmp_path: Path, kernels: Kernels) -> None:
+    _, _, shown = _measure(_job(job={"text": samples.JOB}), kernels, FakeGuest(), tmp_path, budget_s=600)
+    assert "round 2" not in shown
+    assert "not tried, for the job writes one file" in " ".join(shown.split())
 
 
 def test_what_the_budget_did_not_reach_is_said(tmp_path: Path, kernels: Kernels) -> None:

@@ -492,7 +492,7 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     job = tmp_path / "mine.fio"
     job.write_text(JOB.replace("numjobs=2", "numjobs=32"))
     assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0
-    *boots, whole, cached, built, then, stopped = capsys.readouterr().out.splitlines()
+    *boots, whole, cached, built, then, device, limit, stopped = capsys.readouterr().out.splitlines()
     # What answers first comes first.
     settings = ("stock", "8 contexts", "1 context", "2 contexts", "4 contexts", "separate BDIs")
     assert [line.split(":")[0] for line in boots] == [f"8 CPUs brd xfs {one}" for one in settings]
@@ -500,6 +500,8 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     assert cached == "what the cache has of them takes no time (--fresh measures it again)"
     assert built.startswith("kernels that are not built yet come first")
     assert then.endswith("until 15 min 0 s are over")
+    assert device.startswith("device brd is a RAM disk, ")
+    assert limit.startswith("writers are throttled by a dirty limit of 128 MiB: ")
     assert stopped.startswith("the job is stopped 0.7 s of the guest after its first write")
     # Whether there is room.
     assert [name for name, *_ in calls] == ["check"]

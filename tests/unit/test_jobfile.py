@@ -74,6 +74,10 @@ def test_a_users_job_with_an_unknown_device(tmp_path: Path) -> None:
         _from_job(_job(tmp_path), device="nolatt")
 
 
+def said(found: scenario.Scenario) -> str:
+    return "; ".join(jobfile.notes(found))
+
+
 def test_a_head_is_given_its_time(tmp_path: Path) -> None:
     quick, slow = (_from_job(_job(tmp_path), machine="smp", device=name) for name in ("sata", "disk"))
     assert (quick.stopped_after_s, slow.stopped_after_s) == pytest.approx((0.7, 35))
@@ -81,10 +85,10 @@ def test_a_head_is_given_its_time(tmp_path: Path) -> None:
     assert slow.limits[0].window_s == pytest.approx(20)
     assert slow.direct.window_s == pytest.approx(10)
     assert slow.sample_s == pytest.approx(1)
-    assert "stopped 35.0 s of the guest after its first write" in jobfile.notes(slow)[0]
+    assert "stopped 35.0 s of the guest after its first write" in said(slow)
     # The kernel has found its number long before.
-    assert "with auto contexts 2 s later" in jobfile.notes(quick)[0]
-    assert "later" not in jobfile.notes(slow)[0]
+    assert "with auto contexts 2 s later" in said(quick)
+    assert "later" not in said(slow)
 
 
 def _scenario_of(path: Path, device: str, contexts: Sequence[Contexts] = (2,)) -> scenario.Scenario:
@@ -136,7 +140,16 @@ def test_separate_bdis_are_a_bound_where_all_of_them_get_work(
 @pytest.mark.parametrize(("files", "is_said"), [("filename=one\nnumjobs=4\n", True), ("numjobs=2\n", False)])
 def test_one_file_is_said_to_have_one_flusher(tmp_path: Path, files: str, is_said: bool) -> None:
     found = _scenario_of(_job(tmp_path, f"[a]\nrw=write\nsize=1m\n{files}"), "brd")
-    assert ("a file has one flusher at a time" in "; ".join(jobfile.notes(found))) == is_said
+    assert ("a file has one flusher at a time" in jobfile.notes(found)[0]) == is_said
+    assert bool(jobfile.hopeless(found)) == is_said
+
+
+@pytest.mark.parametrize(("device", "is_said"), [("brd", True), ("nolat", False)])
+def test_what_decides_and_was_not_chosen_is_said(tmp_path: Path, device: str, is_said: bool) -> None:
+    found = _scenario_of(_job(tmp_path, "[a]\nrw=write\nsize=1m\nnumjobs=2\n"), device)
+    said = "; ".join(jobfile.notes(found))
+    assert (f"device {device} is a RAM disk, where more flushers bring most" in said) == is_said
+    assert "a dirty limit of 64 MiB" in said
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from lab.experiment import schedule
 from lab.experiment.schedule import Boot
-from lab.experiment.search import MOST_ROUNDS, Search, first_answer_first
+from lab.experiment.search import JUDGED_ROUNDS, MOST_ROUNDS, Search, first_answer_first
 from lab.experiment.setting import Setting
 from lab.result import results, verdict
 from lab.result.results import Key, Measured
@@ -101,7 +101,29 @@ def test_what_is_decided_gets_what_else_may_be_set_and_that_once() -> None:
         "xfs 4 contexts, 2 workers",
         "xfs 4 contexts, 8 workers",
     ]
-    assert plan.further(verdicts("xfs", GAIN)) == []
+    assert names(plan.further(verdicts("xfs", GAIN))) == ["xfs stock", "xfs 4 contexts", "xfs 1 context"]
+
+
+def test_a_gain_goes_on_until_its_costs_have_an_interval() -> None:
+    plan = search()
+    rounds = 1
+    while plan.further(verdicts("xfs", GAIN)):
+        rounds += 1
+    assert rounds == JUDGED_ROUNDS
+
+
+def test_each_group_has_its_rounds() -> None:
+    plan = search()
+    for _ in range(MOST_ROUNDS):
+        plan.further(verdicts("ext4", OPEN))
+    assert plan.further(verdicts("ext4", OPEN)) == []
+    assert names(plan.further(verdicts("xfs", OPEN)))[0] == "xfs stock"
+
+
+def test_what_cannot_gain_is_measured_once() -> None:
+    plan = Search(boots(), "one file")
+    assert plan.further(verdicts("xfs", OPEN)) == []
+    assert plan.untried(verdicts("xfs", OPEN))[0].endswith(" were not tried, for one file")
 
 
 def test_what_was_not_tried_is_said_with_the_reason() -> None:

@@ -152,6 +152,36 @@ def test_one_rate_gives_no_interval() -> None:
     )
 
 
+def test_what_can_be_judged_is() -> None:
+    stock = [100.0] * ROUNDS
+    found = judged(c1=stock, c4=[200.0] * ROUNDS, c8=[260.0], stock=stock)
+    assert (found.kind, found.cell.contexts) == ("gain", 4)
+
+
+def test_a_little_more_is_not_called_a_gain() -> None:
+    stock = [100.0, 100.1, 99.9, 100] * 2
+    found = judged(c1=stock, c4=[101.8, 103.4, 102.0, 103.4] * 2, stock=stock)
+    assert found.kind == "open"
+    assert found.text.startswith("a little more than stock, and no gain to rely on: 1.03x stock [1.0")
+    wide = judged(c1=stock, c4=[110.0, 250, 130, 200], stock=stock)
+    assert wide.text.startswith("not told apart from stock: ")
+
+
+def test_line_to_type_names_what_is_no_file_of_the_bdi() -> None:
+    rates = [200.0] * ROUNDS
+    for choice, line in (
+        ({"ag_mode": "rotor"}, "for kind in overwrite delalloc; do echo rotor > /sys/fs/xfs/DEVICE/w"),
+        ({"placement": "generic"}, "echo 4 > /sys/fs/xfs/DEVICE/write_streams/generic_ags"),
+        ({"placement": "stream"}, "echo 16 > /sys/fs/xfs/DEVICE/write_streams/software; wbctl stream set"),
+    ):
+        runs = [
+            *samples.measured("stock", 1, 128, [100.0] * ROUNDS),
+            *samples.measured("parallel", 1, 128, rates, **choice),
+        ]
+        [one] = verdict.verdicts(results.cells("s", runs)).values()
+        assert f"echo 1 > /sys/class/bdi/MAJOR:MINOR/nwritebacks; {line}" in one.line
+
+
 def test_one_context_is_never_recommended() -> None:
     assert verdict.verdict(cells(c1=[200] * ROUNDS)) is None
     assert judged(c1=[200] * ROUNDS, c2=[150] * ROUNDS).cell.contexts == 2

@@ -15,6 +15,9 @@ from lab.tree.source import Source, fetch
 from tests.guest import output
 from tests.madeup import clone, linux_tree
 
+#: Files whose tests have one machine only.
+MACHINE_OF = {"test_data_races.py": "smp", "test_packages.py": "uml"}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machine", choices=("uml", "smp"), default="uml", help="machine of the debug kernel")
@@ -32,9 +35,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what has a kernel and a machine of its own, but once."""
-    machine_of = {"test_data_races.py": "smp", "test_packages.py": "uml"}
     machine = config.getoption("--machine")
-    return machine_of.get(collection_path.name, machine) != machine or None
+    return MACHINE_OF.get(collection_path.name, machine) != machine or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out on a further machine what does not boot the kernel of that machine."""
+    if config.getoption("--machine") == "uml":
+        return
+    again = [
+        item
+        for item in items
+        if "debug_kernel" not in getattr(item, "fixturenames", ()) and item.path.name not in MACHINE_OF
+    ]
+    config.hook.pytest_deselected(items=again)
+    items[:] = [item for item in items if item not in again]
 
 
 @pytest.fixture(scope="session", autouse=True)

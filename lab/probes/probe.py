@@ -80,6 +80,10 @@ class Probe(ABC, Generic[R]):
             folder: where to draw.
         """
 
+    def objections(self, records: Mapping[str, R]) -> list[str]:
+        """Say what must not be of what the guests left, by their names; nothing where all is measured only."""
+        return []
+
     @classmethod
     def table(cls, runs: pd.DataFrame) -> str:
         """Return the table of all runs as Markdown."""

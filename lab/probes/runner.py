@@ -60,7 +60,8 @@ def measure(probe: Probe[R], kernel_of: Callable[[str], Kernel], folder: Path) -
 
     Raises:
         LabError: something is being measured already, or a guest or what ran in it failed. What was recorded
-            until then is in ``raw.incomplete/``; an earlier result in the folder stays as it is.
+            until then is in ``raw.incomplete/``; an earlier result in the folder stays as it is. Or the
+            result is whole, and what it shows must not be.
     """
     boots = probe.boots()
     raw = folder / INCOMPLETE
@@ -80,6 +81,8 @@ def measure(probe: Probe[R], kernel_of: Callable[[str], Kernel], folder: Path) -
     raw.rename(folder / RAW)
     provenance.write(folder, probe.name, rows, kernels.values(), table=table)
     probe.draw(runs, found, folder)
+    if wrong := probe.objections(found):
+        raise LabError(f"{probe.name}: {'; '.join(wrong)} (the result is in {folder})")
     return runs
 
 

@@ -53,6 +53,12 @@ def kworkers() -> int:
     return sum(path.exists() and path.read_text().startswith("kworker/") for path in names)
 
 
+def writebacks() -> int:
+    """Return how many writebacks the device has: of contexts, and of cgroups in them."""
+    stats = Path("/sys/kernel/debug/bdi", Path(os.environ["PWB_BDI"]).resolve().name, "wb_stats")
+    return stats.read_text().count("WbCgIno:")
+
+
 def held() -> dict[str, float]:
     """Return what the kernel holds when nobody uses it: memory in MiB, and numbers."""
     os.sync()
@@ -67,6 +73,7 @@ def held() -> dict[str, float]:
         "percpu_mib": int(memory["Percpu"]) / KIB_PER_MIB,
         "kworkers": kworkers(),
         "dying_cgroups": dying_cgroups(),
+        "writebacks": writebacks(),
     }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ FIRST = Round(
     percpu_mib=2,
     kworkers=9,
     dying_cgroups=0,
+    writebacks=8,
 )
 LAST = FIRST.model_copy(update={"at_s": 400.0, "used_mib": 101.0, "kworkers": 12})
 RECORD = Recorded(rounds=[FIRST] * 10 + [LAST] * 10, resizes=12_000, cgroups=900)
@@ -34,8 +36,8 @@ def test_first_and_last_tenth_of_the_rounds_have_a_row() -> None:
     [boot, _] = PROBE.boots()
     runs = pd.DataFrame([boot.axes | row for row in PROBE.rows(boot, RECORD)])
     assert PROBE.table(runs).splitlines()[2:] == [
-        "| xfs | 20 | first 2 | 100.0 | 40.12 | 2.00 | 9.0 | 0.0 | 5,000 | 2.5 | 12,000 | 900 |",
-        "| xfs | 20 | last 2 | 101.0 | 40.12 | 2.00 | 12.0 | 0.0 | 5,000 | 2.5 | 12,000 | 900 |",
+        "| xfs | 20 | first 2 | 100.0 | 40.12 | 2.00 | 9.0 | 0.0 | 8.0 | 5,000 | 2.5 | 12,000 | 900 |",
+        "| xfs | 20 | last 2 | 101.0 | 40.12 | 2.00 | 12.0 | 0.0 | 8.0 | 5,000 | 2.5 | 12,000 | 900 |",
     ]
 
 
@@ -43,6 +45,30 @@ def test_one_round_is_first_and_last() -> None:
     [boot, _] = PROBE.boots()
     rows = PROBE.rows(boot, RECORD.model_copy(update={"rounds": [FIRST]}))
     assert [row["part"] for row in rows] == ["first 1", "last 1"]
+
+
+def rounds(**changes: Callable[[int], float]) -> dict[str, Recorded]:
+    """Return an hour of rounds whose figures go as said, by the round's number."""
+    made = [
+        FIRST.model_copy(update={"at_s": 20.0 * number, **{name: of(number) for name, of in changes.items()}})
+        for number in range(180)
+    ]
+    return {"xfs": RECORD.model_copy(update={"rounds": made})}
+
+
+def test_what_grows_is_objected_to() -> None:
+    grown = rounds(used_mib=lambda number: 100 + number / 20 + number % 3)
+    [said] = PROBE.objections(grown)
+    assert said.startswith("xfs: memory in use, 101.4 at first, is worse by ")
+    slower = rounds(writes_s=lambda number: 5000 - 5 * number + number % 7)
+    assert PROBE.objections(slower)[0].startswith("xfs: writes, 4,9")
+
+
+def test_what_goes_up_and_down_is_not() -> None:
+    assert PROBE.objections(rounds(used_mib=lambda number: 100 + 20 * (number % 5))) == []
+    # What fills up at first, and then stays.
+    assert PROBE.objections(rounds(used_mib=lambda number: 100 + min(number, 10))) == []
+    assert PROBE.objections({"xfs": RECORD.model_copy(update={"rounds": [FIRST, LAST]})}) == []
 
 
 def test_draw(tmp_path: Path) -> None:

@@ -87,6 +87,16 @@ def test_script_that_fails_is_an_error_with_its_words(folder: Path, monkeypatch:
         runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
 
 
+def test_result_that_must_not_be_is_written_and_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch)
+    monkeypatch.setattr(Pauses, "objections", lambda _, records: [f"{name} is wrong" for name in records])
+    with pytest.raises(LabError, match=r"pauses: stock is wrong; parallel is wrong \(the result is in "):
+        runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)
+    assert (folder / "table.md").exists()
+
+
 def test_result_stays_whole_when_the_next_run_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch)
     runner.measure(PROBE, lambda flavour: kernel(flavour, folder), folder)

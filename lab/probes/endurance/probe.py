@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from pydantic import BaseModel
+from scipy import stats
 
 from lab.experiment.figure import Figure
 from lab.probes.probe import Boot, Probe, Row
@@ -27,6 +28,10 @@ DEVICE_MIB = 512
 BESIDE_S = 600
 #: The first and the last so many rounds of ten are compared.
 TENTH = 10
+#: What changes by no more than this part from the first round to the last is as before.
+AS_BEFORE = 0.02
+#: Fewer rounds than these have no trend.
+LEAST_ROUNDS = 20
 
 
 class Round(BaseModel):
@@ -41,6 +46,7 @@ class Round(BaseModel):
         percpu_mib: of that per-CPU memory.
         kworkers: threads of workqueues.
         dying_cgroups: cgroups that were removed and are still in memory.
+        writebacks: those of the device, of its contexts and of cgroups in them.
     """
 
     at_s: float
@@ -51,6 +57,7 @@ class Round(BaseModel):
     percpu_mib: float
     kworkers: int
     dying_cgroups: int
+    writebacks: int
 
 
 class Recorded(BaseModel):
@@ -89,6 +96,7 @@ class Endurance(Probe[Recorded]):
         "percpu_mib": Figure("per-CPU memory", "MiB", better="less"),
         "kworkers": Figure("kworkers", form=".1f", better="less"),
         "dying_cgroups": Figure("removed cgroups in memory", form=".1f", better="less"),
+        "writebacks": Figure("writebacks", form=".1f", better="less"),
         "writes_s": Figure("writes", "1/s", form=",.0f", better="more"),
         "write_ms": Figure("write(), 99.9th percentile", "ms", form=".1f", better="less"),
         "resizes": Figure("changes of contexts", form=",.0f"),
@@ -130,9 +138,37 @@ class Endurance(Probe[Recorded]):
             for part, rounds in parts.items()
         ]
 
+    def objections(self, records: Mapping[str, Recorded]) -> list[str]:
+        """Say what has grown, or got slower: what surely has by more than :data:`AS_BEFORE`."""
+        return [
+            f"{fs}: {figure.name}, {figure.text(before)} at first, is worse by {least:.0%} or more at the end"
+            for fs, one in records.items()
+            for name, figure in self.figures.items()
+            if name in Round.model_fields
+            for before, least in [worse(one.rounds, name, figure)]
+            if least > AS_BEFORE
+        ]
+
     def draw(self, runs: pd.DataFrame, records: Mapping[str, Recorded], folder: Path) -> None:
         """Draw a figure above the other, a line for each filesystem."""
         draw(records, folder / "endurance.png")
+
+
+def worse(rounds: Sequence[Round], name: str, figure: Figure) -> tuple[float, float]:
+    """Return what a figure was at first, and by what part of that it surely got worse until the end.
+
+    The trend is the median of the slopes between all pairs of rounds (Theil and Sen), and surely means the
+    end of its interval of 95% that is nearer to none. With fewer rounds than :data:`LEAST_ROUNDS` there is
+    none.
+    """
+    values = [float(getattr(one, name)) for one in rounds]
+    before = statistics.median(values[: max(1, len(values) // TENTH)])
+    if len(rounds) < LEAST_ROUNDS:
+        return before, 0
+    at_s = [one.at_s for one in rounds]
+    trend = stats.theilslopes(values, at_s, alpha=0.95)
+    slope = trend.low_slope if figure.better == "less" else -trend.high_slope
+    return before, slope * (at_s[-1] - at_s[0]) / max(before, 1)
 
 
 def draw(recorded: Mapping[str, Recorded], path: Path) -> None:

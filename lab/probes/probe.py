@@ -81,7 +81,7 @@ class Probe(ABC, Generic[R]):
         """
 
     def objections(self, records: Mapping[str, R]) -> list[str]:
-        """Say what must not be of what the guests left, by their names; nothing where all is measured only."""
+        """Say what must not be of what the guests left, by their names; most probes only measure."""
         return []
 
     @classmethod

@@ -186,7 +186,7 @@ def searched(chance: random.Random, part: float, boot: float, gains: dict[Settin
 
 
 # Boots in virtual time are nearly alike, those of another machine lie some per cent apart.
-CHANCE = [(0.01, 0), (0.05, 0), (0.15, 0), (0.01, 0.02), (0.05, 0.05)]
+CHANCE = [(0.01, 0), (0.05, 0), (0.15, 0), (0.5, 0), (0.01, 0.02), (0.05, 0.05)]
 
 
 @pytest.mark.parametrize(("part", "boot"), CHANCE)

@@ -359,7 +359,9 @@ def test_each_group_has_its_own_verdict() -> None:
 
 
 # How far parts of a window, and boots, lie apart. Ours share a boot in each round, as in virtual time.
-@pytest.mark.parametrize(("part", "boot"), [(0.01, 0), (0.05, 0), (0.15, 0), (0.01, 0.02), (0.01, 0.05)])
+@pytest.mark.parametrize(
+    ("part", "boot"), [(0.01, 0), (0.05, 0), (0.15, 0), (0.5, 0), (0.01, 0.02), (0.01, 0.05)]
+)
 @pytest.mark.parametrize("rounds", [1, 3, 6])
 def test_stock_against_stock_gains_nothing(part: float, boot: float, rounds: int) -> None:
     chance = random.Random(7)

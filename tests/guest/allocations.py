@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.guest.kernel_log import Log
+from tests.guest.lab_device import flush, settle
 
 NAME = "scarce"
 DEVICE = Path("/sys/kernel/config/labblk", NAME)
@@ -27,6 +30,10 @@ MOUNT = Path("/tmp", NAME)
 CGROUPS = Path("/sys/fs/cgroup")
 FAILURES = Path("/sys/kernel/debug")
 CONTEXTS = 8
+# Of AG-aware writeback, those that allocate.
+MODES = ("rotor", "generic", "ag-hint")
+CLASSES = ("overwrite", "delalloc")
+COUNTERS = Path("/sys/kernel/debug/xfs", NAME, "writeback")
 # Flushers do not say when they have made their last allocation; most are made by then.
 FLUSHERS_NUMBERS = 9
 MAKE = {
@@ -34,6 +41,9 @@ MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0"],
     "f2fs": ["mkfs.f2fs", "-q", "-f"],
 }
+# Workers write what grows old, not what somebody waits for. The first wakes all flushers when it changes.
+WOKEN = {"dirty_writeback_centisecs": 2}
+STILL, FLUSHING = {"dirty_expire_centisecs": 100_000}, {"dirty_expire_centisecs": 2}
 # What failed allocations may come to; filesystems have other words for a mount that fails.
 ERRORS = {"done", "Cannot allocate memory"}
 
@@ -84,12 +94,14 @@ def bdi() -> Path:
 
 
 @contextlib.contextmanager
-def mounted(fs: str) -> Iterator[None]:
-    """Have a filesystem mounted on a device that has contexts for the taking."""
+def mounted(fs: str, mode: str = "off") -> Iterator[None]:
+    """Have a filesystem mounted on a device that has contexts for the taking, XFS with a mode."""
     subprocess.run([*MAKE[fs], str(NODE)], check=True)
     (bdi() / "nwritebacks").write_text(str(CONTEXTS))
     (bdi() / "wb_affinity").write_text("rotor")
     subprocess.run(["mount", "-t", fs, str(NODE), str(MOUNT)], check=True)
+    for name in CLASSES if fs == "xfs" else ():
+        Path("/sys/fs/xfs", NAME, "writeback", name).write_text(mode)
     try:
         yield
     finally:
@@ -103,7 +115,7 @@ def settings(program: Program, fs: str) -> None:
         values += [(bdi() / "wb_affinity", "ino"), (bdi() / "nwritebacks", "auto")]
         if fs == "xfs":
             folder = Path("/sys/fs/xfs", NAME)
-            values += [(folder / "writeback" / name, "rotor") for name in ("overwrite", "delalloc")]
+            values += [(folder / "writeback" / name, mode) for name in CLASSES for mode in MODES]
             values += [(folder / "write_streams" / "software", "3")]
         for path, text in values:
             every_number(functools.partial(program.write, path, text))
@@ -131,7 +143,8 @@ def inodes(program: Program, fs: str) -> None:
             Path(f"{path}-{index}").write_bytes(path.name.encode())
         return status == 2
 
-    with mounted(fs):
+    # A page that is written gets a hint then.
+    with mounted(fs, "ag-hint"):
         every_number(dirty)
         subprocess.run(["sync", "-f", str(MOUNT)], check=True)
         Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -143,19 +156,26 @@ def inodes(program: Program, fs: str) -> None:
 def flushers(program: Program, fs: str) -> None:
     """Write back with all helpers that there are, none of which can be had at first."""
     data = os.urandom(8 << 20)
-    for number in range(1, FLUSHERS_NUMBERS):
-        with mounted(fs):
+    modes = MODES if fs == "xfs" else ("off",)
+    written: Counter[str] = Counter()
+    for number, mode in itertools.product(range(1, FLUSHERS_NUMBERS), modes):
+        with mounted(fs, mode):
             (bdi() / "wb_workers").write_text("4")
-            for mode in Path("/sys/fs/xfs", NAME, "writeback").glob("[od]*"):
-                mode.write_text("rotor")
+            flush(STILL)
             paths = [MOUNT / str(name) for name in range(4)]
             for path in paths:
                 path.write_bytes(data)
             fails = list(tasks_of_flushers())
             for task in fails:
                 (task / "fail-nth").write_text(str(number))
-            # It may say that not everything was written.
-            subprocess.run(["sync", "-f", str(MOUNT)], check=False, capture_output=True)
+            flush(FLUSHING)
+            if fs == "f2fs":
+                # Its nodes stay dirty until a checkpoint. It may say that not everything was written.
+                subprocess.run(["sync", "-f", str(MOUNT)], check=False, capture_output=True)
+            settle()
+            if fs == "xfs":
+                # One whose round found no memory has written nothing; another has.
+                written.update({mode: sum(map(int, re.findall(r"passes (\d+)", COUNTERS.read_text())))})
             for task in fails:
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                     program.failed += (task / "fail-nth").read_text() == "0\n"
@@ -166,6 +186,8 @@ def flushers(program: Program, fs: str) -> None:
             Path("/proc/sys/vm/drop_caches").write_text("3")
             if any(path.read_bytes() != data for path in paths):
                 sys.exit("a file holds something else")
+    if fs == "xfs" and not all(written[mode] for mode in modes):
+        sys.exit(f"workers of AG-aware writeback have written nothing in a mode: {dict(written)}")
 
 
 def tasks_of_flushers() -> Iterator[Path]:
@@ -198,6 +220,7 @@ def main() -> int:
         (FAILURES / name / "verbose").write_text("0")
     (FAILURES / "fail_page_alloc" / "min-order").write_text("0")
     log = Log()
+    flush(WOKEN)
     MOUNT.mkdir(exist_ok=True)
     program = Program(sys.argv[1])
     device()

@@ -19,9 +19,12 @@ from lab.docs import derived, measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import Spread
 from lab.result import plots, throttle
-from lab.result.plots import BOUND_STYLES, CONTEXT_COLOURS, STOCK_COLOUR
+from lab.result.plots import BOUND_STYLES
 from lab.result.results import Cell
 
+STOCK_COLOUR = "#8a8f98"
+# Light to dark with the number of contexts: told apart without colour vision too.
+CONTEXT_COLOURS = matplotlib.colormaps["Blues"]
 PUBLISHED_COLOUR = "#d94801"
 OURS_COLOUR = to_hex(CONTEXT_COLOURS(0.85))
 BOUND_COLOUR = BOUND_STYLES["bdis"][0]

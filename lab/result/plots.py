@@ -16,7 +16,6 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
@@ -27,19 +26,18 @@ from lab.profile.summary import Profile
 from lab.result.interval import mean_bounds
 from lab.result.report import in_order, rigs
 from lab.result.results import Cell, read_fio, read_profile, read_raw
-from lab.result.verdict import PAIRS
+from lab.result.verdict import PAIRS, is_null, verdicts
 from lab.util import picture
 
-STOCK_COLOUR, PREPARED_COLOUR = "#8a8f98", "#4d535c"
-# Light to dark with the number of contexts: told apart without colour vision too.
-CONTEXT_COLOURS = matplotlib.colormaps["Blues"]
-LIGHTEST, DARKEST = 0.4, 1.0
-AUTO_COLOUR = "#756bb1"
+# Of Okabe and Ito, but for the greys: told apart without colour vision too.
+STOCK_COLOUR, NULL_COLOUR, BEST_COLOUR = "#30353b", "#e69f00", "#0072b2"
+PREPARED_COLOUR = AUTO_COLOUR = "#cc79a7"
+OTHERS_COLOUR = "#b9bec5"
 BOUND_STYLES = {"bdis": ("#d94801", "-"), "direct": ("#31a354", "--")}
 #: Pieces that the time of a run is cut into, to show what its flushers did.
 PIECES = 40
-#: Inches of a legend's column.
-LABEL_WIDTH = 1.8
+#: Inches of a legend's column, and of a setting's name that stands upright.
+LABEL_WIDTH, NAME_WIDTH = 1.8, 0.16
 #: What is less tells nothing, and a logarithmic axis has no 0.
 LEAST_LATENCY_US = 0.1
 
@@ -47,6 +45,42 @@ LEAST_LATENCY_US = 0.1
 Source = TypeVar("Source")
 
 WHISKERS = "median; whiskers: 95% interval of the mean"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a setting is drawn.
+
+    Attributes:
+        name: in the legend.
+        colour: of its line, bar or point.
+        width: of its line, in points.
+        level: what has a higher one is drawn over it.
+    """
+
+    name: str
+    colour: str
+    width: float
+    level: float
+
+    @classmethod
+    def of(cls, cell: Cell, best: Sequence[Cell]) -> Look:
+        """Return that of a cell: what a verdict is about stands out, the rest is grey.
+
+        Args:
+            cell: what is drawn.
+            best: the settings that are judged.
+        """
+        # Stock and the null mostly lie on each other: the thinner one on top leaves both to be seen.
+        if cell.variant == "stock":
+            return cls(cell.label, STOCK_COLOUR, 3.2, 2.2)
+        if cell.variant == "prepared":
+            return cls(cell.label, PREPARED_COLOUR, 1.4, 2.3)
+        if is_null(cell):
+            return cls(f"{cell.label} (null)", NULL_COLOUR, 1.4, 2.4)
+        if cell in best:
+            return cls("best setting", BEST_COLOUR, 2.0, 2.5)
+        return cls("other settings", OTHERS_COLOUR, 0.9, 2.1)
 
 
 @dataclass(frozen=True)
@@ -76,24 +110,25 @@ def draw(folder: Path, cells: list[Cell]) -> list[Path]:
     What needs raw data is drawn of the settings whose raw data is there, and left out where it is all gone.
     """
     made: list[Path] = []
+    best = [one.cell for one in verdicts(in_order(cells)).values()]
     for rig, shown in rigs(cells).items():
         made += [
-            picture.save(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown)),
-            picture.save(folder / f"latency-{rig.name}.png", latency(rig.label, shown)),
+            picture.save(folder / f"throughput-{rig.name}.png", throughput(rig.label, shown, best)),
+            picture.save(folder / f"latency-{rig.name}.png", latency(rig.label, shown, best)),
         ]
         if differ_in_extents(shown):
-            made.append(picture.save(folder / f"extents-{rig.name}.png", extents(rig.label, shown)))
+            made.append(picture.save(folder / f"extents-{rig.name}.png", extents(rig.label, shown, best)))
         ran = [(cell, one) for cell in shown if has_writeback(cell) and (one := Ran.of(cell, folder))]
         if ran:
-            made.append(picture.save(folder / f"dirty-{rig.name}.png", dirty(rig.label, ran)))
-            made.append(picture.save(folder / f"flushers-{rig.name}.png", flushers(rig.label, ran)))
+            made.append(picture.save(folder / f"dirty-{rig.name}.png", dirty(rig.label, ran, best)))
+            made.append(picture.save(folder / f"flushers-{rig.name}.png", flushers(rig.label, ran, best)))
         profiles = [(cell, of) for cell in shown if (of := read_profile(cell, folder)) and of.throttled]
         if any(any(of.throttled) for _, of in profiles):
-            made.append(picture.save(folder / f"pauses-{rig.name}.png", pauses(rig.label, profiles)))
+            made.append(picture.save(folder / f"pauses-{rig.name}.png", pauses(rig.label, profiles, best)))
         written = [(cell, one) for cell, one in ran if one.fio_json.exists()]
         if written:
             path = folder / f"latencies-{rig.name}.png"
-            made.append(picture.save(path, latencies(rig.label, written)))
+            made.append(picture.save(path, latencies(rig.label, written, best)))
     for device in dict.fromkeys(cell.device for cell in cells):
         shown = [cell for cell in in_order(cells) if cell.device == device]
         if len({cell.cpus for cell in shown}) > 1:
@@ -143,11 +178,11 @@ def _scaling_lines(axes: Axes, cells: list[Cell]) -> None:
         points = [cell for cell in ours if cell.contexts == contexts]
         throughout = {cell.cpus for cell in points} == {cpus for cpus in counts if cpus >= contexts}
         if throughout and len(points) > 1:
-            shade = LIGHTEST if contexts == 1 else (LIGHTEST + DARKEST) / 2
+            colour = NULL_COLOUR if contexts == 1 else OTHERS_COLOUR
             name = f"{contexts} context{'s' if contexts > 1 else ''}"
-            lines[name] = (to_hex(CONTEXT_COLOURS(shade)), "-", points)
+            lines[name] = (colour, "-", points)
     diagonal = [cell for cell in ours if cell.contexts == cell.cpus]
-    lines["contexts = CPUs"] = (to_hex(CONTEXT_COLOURS(DARKEST)), "-", diagonal)
+    lines["contexts = CPUs"] = (BEST_COLOUR, "-", diagonal)
     found = [cell for cell in ours if cell.contexts is None]
     if found:
         lines["auto contexts"] = (AUTO_COLOUR, "--", found)
@@ -167,10 +202,10 @@ def _scaling_lines(axes: Axes, cells: list[Cell]) -> None:
     axes.grid(alpha=0.3)
 
 
-def throughput(device: str, cells: list[Cell]) -> Figure:
+def throughput(device: str, cells: list[Cell], best: Sequence[Cell]) -> Figure:
     """Bars of MiB/s at the device by filesystem, limit and setting; bounds as lines across a group."""
-    figure, axes = plt.subplots(figsize=(10, 4.8), layout="constrained")
-    ranges = _groups_of(axes, cells, _bar, [rate(cell) for cell in cells])
+    figure, axes = _wide(cells)
+    ranges = _groups_of(axes, cells, best, _bar, [rate(cell) for cell in cells])
     for (fs, limit), (left, right) in ranges.items():
         for cell in cells:
             if cell.fs == fs and cell.variant in BOUND_STYLES and cell.dirty_limit_mib in (limit, None):
@@ -185,11 +220,11 @@ def throughput(device: str, cells: list[Cell]) -> Figure:
     return figure
 
 
-def latency(device: str, cells: list[Cell]) -> Figure:
+def latency(device: str, cells: list[Cell], best: Sequence[Cell]) -> Figure:
     """Points of the 99th percentile of fio's write latency, on a logarithmic scale."""
-    figure, axes = plt.subplots(figsize=(10, 4.8), layout="constrained")
+    figure, axes = _wide(cells)
     axes.set_yscale("log")
-    _groups_of(axes, cells, _point, [cell.latency_p99_us for cell in cells])
+    _groups_of(axes, cells, best, _point, [cell.latency_p99_us for cell in cells])
     axes.set_ylabel("write latency, 99th percentile (µs)")
     axes.set_title(f"Write latency, device {device} (median; whiskers: min to max of the rounds)")
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -209,19 +244,19 @@ def differ_in_extents(cells: list[Cell]) -> bool:
     )
 
 
-def extents(device: str, cells: list[Cell]) -> Figure:
+def extents(device: str, cells: list[Cell], best: Sequence[Cell]) -> Figure:
     """Bars of the extents of the median file by filesystem, limit and setting."""
-    figure, axes = plt.subplots(figsize=(10, 4.8), layout="constrained")
-    _groups_of(axes, cells, _bar, [cell.extents for cell in cells])
+    figure, axes = _wide(cells)
+    _groups_of(axes, cells, best, _bar, [cell.extents for cell in cells])
     axes.set_ylabel("extents of the median file")
     axes.set_title(f"Extents, device {device} (median; whiskers: min to max of the rounds)")
     _legend(figure, [axes])
     return figure
 
 
-def dirty(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
+def dirty(device: str, ran: Sequence[tuple[Cell, Ran]], best: Sequence[Cell]) -> Figure:
     """Dirty pages over the time of one run, stock against parallel: a panel per filesystem and limit."""
-    figure, grid = _panels(ran, dirty_series, ("s", "dirty + writeback, MiB"))
+    figure, grid = _panels(ran, best, dirty_series, ("s", "dirty + writeback, MiB"))
     for (_, limit), axes in grid.items():
         axes.axhline(limit or 0, color="#bbbbbb", linewidth=1, linestyle=":")
         axes.set_ylim(bottom=0)
@@ -230,26 +265,27 @@ def dirty(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
     return figure
 
 
-def flushers(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
+def flushers(device: str, ran: Sequence[tuple[Cell, Ran]], best: Sequence[Cell]) -> Figure:
     """CPUs that flushers kept busy, over the time of one run: a panel per filesystem and limit."""
     title = f"Flushers in the first round, device {device}"
-    return _over_time(title, ran, flusher_series, "CPUs busy with flushing")
+    return _over_time(title, ran, best, flusher_series, "CPUs busy with flushing")
 
 
-def pauses(device: str, profiles: Sequence[tuple[Cell, Profile]]) -> Figure:
+def pauses(device: str, profiles: Sequence[tuple[Cell, Profile]], best: Sequence[Cell]) -> Figure:
     """Writers that are throttled, over the time of a profiled run: a panel per filesystem and limit."""
     title = f"Pauses of writers in a profiled round, device {device}"
-    return _over_time(title, profiles, pause_series, "writers asleep")
+    return _over_time(title, profiles, best, pause_series, "writers asleep")
 
 
 def _over_time(
     title: str,
     ran: Sequence[tuple[Cell, Source]],
+    best: Sequence[Cell],
     series: Callable[[Source], tuple[list[float], list[float]]],
     what: str,
 ) -> Figure:
     """Draw a line over seconds for each setting, from 0 on; as :func:`_panels`."""
-    figure, grid = _panels(ran, series, ("s", what))
+    figure, grid = _panels(ran, best, series, ("s", what))
     for axes in grid.values():
         axes.set_ylim(bottom=0)
     figure.suptitle(title)
@@ -257,10 +293,10 @@ def _over_time(
     return figure
 
 
-def latencies(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
+def latencies(device: str, ran: Sequence[tuple[Cell, Ran]], best: Sequence[Cell]) -> Figure:
     """Share of writes that take so long or longer, of one run; writers' pauses are on the right."""
     labels = ("latency of a write, µs", "share that takes so long or longer")
-    figure, grid = _panels(ran, latency_series, labels, scale="log")
+    figure, grid = _panels(ran, best, latency_series, labels, scale="log")
     figure.suptitle(f"Write latencies in the first round, device {device}")
     _legend(figure, list(grid.values()))
     return figure
@@ -268,6 +304,7 @@ def latencies(device: str, ran: Sequence[tuple[Cell, Ran]]) -> Figure:
 
 def _panels(
     ran: Sequence[tuple[Cell, Source]],
+    best: Sequence[Cell],
     series: Callable[[Source], tuple[list[float], list[float]]],
     labels: tuple[str, str],
     scale: Literal["linear", "log"] = "linear",
@@ -276,12 +313,12 @@ def _panels(
 
     Args:
         ran: cells, each with what is left of a run, or its profile.
+        best: the settings that are judged; the titles of their panels name them.
         series: returns what is drawn of that.
         labels: of both axes.
         scale: of both axes.
     """
-    shown = [cell for cell, _ in ran]
-    groups = _groups(shown)
+    groups = _groups(cell for cell, _ in ran)
     filesystems = list(dict.fromkeys(fs for fs, _ in groups))
     limits = list(dict.fromkeys(limit for _, limit in groups))
     figure, grid = plt.subplots(
@@ -294,7 +331,8 @@ def _panels(
         for column, fs in enumerate(filesystems)
     }
     for (fs, limit), axes in panels.items():
-        axes.set_title(f"{fs}, dirty limit {limit} MiB", fontsize=10)
+        named = "".join(f"\nbest: {cell.label}" for cell in groups.get((fs, limit), []) if cell in best)
+        axes.set_title(f"{fs}, dirty limit {limit} MiB{named}", fontsize=10)
         axes.set(xscale=scale, yscale=scale)
         axes.grid(alpha=0.3)
         if limit == limits[-1]:
@@ -302,8 +340,8 @@ def _panels(
         if fs == filesystems[0]:
             axes.set_ylabel(labels[1])
     for cell, one in ran:
-        axes = panels[cell.fs, cell.dirty_limit_mib]
-        axes.plot(*series(one), color=_colour(cell, shown), linewidth=1.8, label=cell.label)
+        axes, look = panels[cell.fs, cell.dirty_limit_mib], Look.of(cell, best)
+        axes.plot(*series(one), color=look.colour, linewidth=look.width, zorder=look.level, label=look.name)
     return figure, panels
 
 
@@ -383,14 +421,19 @@ def rate(cell: Cell) -> Spread:
     return Spread(median=middle, min=max(0.0, min(low, middle)), max=max(high, middle))
 
 
-def _bar(axes: Axes, place: float, value: Spread, colour: str, label: str) -> None:
+def _wide(cells: list[Cell]) -> tuple[Figure, Axes]:
+    """Return a figure with room for the name of each setting."""
+    return plt.subplots(figsize=(max(10, NAME_WIDTH * len(cells)), 5.4), layout="constrained")
+
+
+def _bar(axes: Axes, place: float, value: Spread, look: Look) -> None:
     axes.bar(
-        place, value.median, width=0.9, color=colour, label=label,
+        place, value.median, width=0.9, color=look.colour, label=look.name,
         yerr=_whiskers(value), capsize=3, error_kw={"elinewidth": 1},
     )  # fmt: skip
 
 
-def _point(axes: Axes, place: float, value: Spread, colour: str, label: str) -> None:
+def _point(axes: Axes, place: float, value: Spread, look: Look) -> None:
     axes.errorbar(
         place,
         value.median,
@@ -398,8 +441,8 @@ def _point(axes: Axes, place: float, value: Spread, colour: str, label: str) -> 
         fmt="o",
         markersize=9,
         capsize=3,
-        color=colour,
-        label=label,
+        color=look.colour,
+        label=look.name,
     )
 
 
@@ -412,26 +455,31 @@ def _whiskers(value: Spread) -> list[list[float]] | None:
 def _groups_of(
     axes: Axes,
     cells: list[Cell],
-    draw_one: Callable[[Axes, float, Spread, str, str], None],
+    best: Sequence[Cell],
+    draw_one: Callable[[Axes, float, Spread, Look], None],
     values: list[Spread | None],
 ) -> dict[tuple[str, int | None], tuple[float, float]]:
-    """Draw one group of marks per filesystem and limit; return the span of each group."""
+    """Draw one group of marks per filesystem and limit, each named below; return the span of each group."""
     spans: dict[tuple[str, int | None], tuple[float, float]] = {}
     by_cell = {id(cell): value for cell, value in zip(cells, values, strict=True)}
-    shown = [cell for cell in cells if has_writeback(cell)]
     place = 0.0
-    ticks: list[float] = []
-    for key, group in _groups(shown).items():
+    names: dict[float, str] = {}
+    centres: list[float] = []
+    for key, group in _groups(cell for cell in cells if has_writeback(cell)).items():
         first = place
         for cell in group:
             value = by_cell[id(cell)]
             if value is not None:
-                draw_one(axes, place, value, _colour(cell, shown), cell.label)
+                draw_one(axes, place, value, Look.of(cell, best))
+            names[place] = cell.label
             place += 1
         spans[key] = (first - 0.5, place - 0.5)
-        ticks.append((first + place - 1) / 2)
+        centres.append((first + place - 1) / 2)
         place += 1
-    axes.set_xticks(ticks, [f"{fs}\n{limit} MiB" for fs, limit in spans])
+    axes.set_xticks(list(names), list(names.values()), rotation=90, fontsize=8)
+    above = axes.secondary_xaxis("top")
+    above.set_xticks(centres, [f"{fs}, {limit} MiB" for fs, limit in spans])
+    above.tick_params(length=0)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
     return spans
@@ -442,14 +490,6 @@ def _groups(cells: Iterable[Cell]) -> dict[tuple[str, int | None], list[Cell]]:
     for cell in cells:
         found.setdefault((cell.fs, cell.dirty_limit_mib), []).append(cell)
     return found
-
-
-def _colour(cell: Cell, shown: list[Cell]) -> str:
-    if cell.variant != "parallel":
-        return PREPARED_COLOUR if cell.variant == "prepared" else STOCK_COLOUR
-    names = list(dict.fromkeys(one.label for one in shown if one.variant == "parallel"))
-    share = (names.index(cell.label) + 1) / len(names)
-    return to_hex(CONTEXT_COLOURS(LIGHTEST + share * (DARKEST - LIGHTEST)))
 
 
 def _legend(figure: Figure, panels: Sequence[Axes]) -> None:

@@ -31,6 +31,7 @@ document.title = JSON.stringify({
     wide: wide.map(one => one.outerHTML.slice(0, 80)),
     text: style.color, back: style.backgroundColor,
     broken: [...document.images].filter(one => !one.naturalWidth).length,
+    pictures: [...document.querySelectorAll('img, svg')].map(one => one.getBoundingClientRect().width),
 });
 </script>
 """
@@ -47,6 +48,7 @@ class Look:
         text: colour of the text, as ``rgb(...)``.
         back: colour behind it.
         broken: images that cannot be shown.
+        pictures: widths of all pictures, in pixels.
     """
 
     width: int
@@ -55,6 +57,7 @@ class Look:
     text: str
     back: str
     broken: int
+    pictures: list[float]
 
 
 def find() -> Path:

@@ -96,24 +96,21 @@ def _said(group: Group, one: Verdict) -> dict[str, Any]:
 
 def _flames(folder: Path, one: Verdict) -> dict[str, Any] | None:
     """Return the flame graphs of stock and of the best setting; None where runs were not profiled."""
-    graphs = []
-    for cell in (one.stock, one.cell):
-        for path in _profiles(folder, cell) if cell else []:
-            what = "waiting" if path.name == profile.SLEEP_SVG else "on a CPU"
-            graphs.append(
-                {"title": f"{cell.label if cell else ''}, {what}", "data": _data(path, "image/svg+xml")}
-            )
+    graphs = [
+        # A part of the page and not an image, which would show no tooltips.
+        {"title": f"{cell.label}, {what}", "svg": path.read_text(encoding="utf-8")}
+        for name, what in ((profile.SVG, "on a CPU"), (profile.SLEEP_SVG, "waiting"))
+        for cell in (one.stock, one.cell)
+        if cell and (path := _profile(folder, cell, name))
+    ]
     if not graphs:
         return None
     return {"title": f"{one.cell.fs}, dirty limit {one.cell.dirty_limit_mib} MiB", "graphs": graphs}
 
 
-def _profiles(folder: Path, cell: Cell) -> list[Path]:
-    """Return the flame graphs of the first run of a cell that has some, of what ran and of what slept."""
-    for run in results.run_folders(cell, folder):
-        if found := [path for name in (profile.SVG, profile.SLEEP_SVG) if (path := run / name).exists()]:
-            return found
-    return []
+def _profile(folder: Path, cell: Cell, name: str) -> Path | None:
+    """Return the flame graph of that name of the first run of a cell that has it."""
+    return next((path for run in results.run_folders(cell, folder) if (path := run / name).exists()), None)
 
 
 def _table(rig: report.Rig, shown: list[Cell], judged: dict[Group, Verdict]) -> dict[str, Any]:
@@ -139,5 +136,5 @@ def _facts(meta: dict[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def _data(path: Path, kind: str = "image/png") -> str:
-    return f"data:{kind};base64," + base64.b64encode(path.read_bytes()).decode("ascii")
+def _data(path: Path) -> str:
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")

@@ -32,7 +32,7 @@ from lab.util import picture
 # Of Okabe and Ito, but for the greys: told apart without colour vision too.
 STOCK_COLOUR, NULL_COLOUR, BEST_COLOUR = "#30353b", "#e69f00", "#0072b2"
 PREPARED_COLOUR = AUTO_COLOUR = "#cc79a7"
-OTHERS_COLOUR = "#b9bec5"
+OTHERS_COLOUR = "#a8aeb6"
 BOUND_STYLES = {"bdis": ("#d94801", "-"), "direct": ("#31a354", "--")}
 #: Pieces that the time of a run is cut into, to show what its flushers did.
 PIECES = 40
@@ -80,7 +80,7 @@ class Look:
             return cls(f"{cell.label} (null)", NULL_COLOUR, 1.4, 2.4)
         if cell in best:
             return cls("best setting", BEST_COLOUR, 2.0, 2.5)
-        return cls("other settings", OTHERS_COLOUR, 0.9, 2.1)
+        return cls("other settings", OTHERS_COLOUR, 1.0, 2.1)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import cli
+from lab.profile import flamegraph
 from lab.result import page, report, results
 from tests import samples
 
@@ -141,19 +142,25 @@ def test_what_is_no_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"{tmp_path} is no result of a bench" in capsys.readouterr().err
 
 
-def test_flame_graphs_of_stock_and_the_best_stand_side_by_side(result: Path) -> None:
+def test_flame_graphs_of_stock_and_the_best_are_parts_of_the_page(result: Path) -> None:
     assert "Where the time went" not in outline(page.write(result).read_text()).text
     for variant in ("stock", "parallel"):
         run = result / "raw" / variant / "limit-128"
         run.mkdir(parents=True)
         for name in ("profile.svg", "profile-sleep.svg"):
-            (run / name).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    found = outline(page.write(result).read_text())
-    assert sum(reference.startswith("data:image/svg+xml;base64,") for reference in found.references) == 4
+            frames = [(f"{variant}'s <function>", "kernel")]
+            graph = flamegraph.draw(flamegraph.tree([(frames, 5.0)]), "A graph", "ms")
+            (run / name).write_text(graph)
+    text = page.write(result).read_text()
+    found = outline(text)
+    tooltips = [text for text in found.text if text.endswith(">: 5 ms, 100.0%")]
+    assert tooltips == [f"{variant}'s <function>: 5 ms, 100.0%" for variant in ("stock", "parallel")] * 2
+    # Several in one page would clash in them.
+    assert not any(part in text.partition("</head>")[2] for part in (" id=", "<style"))
     graphs = [text for text in found.text if text.endswith(("on a CPU", "waiting"))]
     assert graphs == [
         "stock, on a CPU",
-        "stock, waiting",
         "2 contexts, on a CPU",
+        "stock, waiting",
         "2 contexts, waiting",
     ]

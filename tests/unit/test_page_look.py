@@ -7,14 +7,20 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from lab.experiment.measure import Spread
+from lab.profile import flamegraph
 from lab.result import page, plots, results
 from tests import browser, samples
 
 # Of text on its background, as the guidelines for accessible pages ask.
 CONTRAST = 4.5
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 400" width="1600" height="400"/>'
+# A picture of fewer pixels, of the 1200 that it is drawn with, has letters that nobody can read.
+READABLE_WIDTH = 700
+# Share of a dark page that text, lines and bars may take; each of its pictures takes more.
+LIGHT_SHARE = 0.1
+FRAMES = [([("fio", "user"), ("write", "kernel")], 3.0), ([("fio", "user"), ("lock", "spinning")], 1.0)]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for variant, writers in (("stock", 8.0), ("parallel", 0.5)):
         run = folder / "raw" / variant / "limit-128"
         run.mkdir()
-        (run / "profile.svg").write_text(SVG, encoding="utf-8")
+        (run / "profile.svg").write_text(flamegraph.draw(flamegraph.tree(FRAMES), "On a CPU", "ms"))
         (run / "profile.json").write_text(samples.profile([0, writers, writers / 2]).model_dump_json())
     plots.draw(folder, cells)
     # The result has one number of CPUs.
@@ -77,4 +83,7 @@ def test_page_fits_and_can_be_read(written: Path, tmp_path: Path, width: int, sc
     dark, light = sorted([luminance(seen.text), luminance(seen.back)])
     assert (light + 0.05) / (dark + 0.05) > CONTRAST
     assert (luminance(seen.text) > luminance(seen.back)) == (scheme == "dark")
-    assert screenshot.read_bytes().startswith(b"\x89PNG")
+    assert min(seen.pictures) >= READABLE_WIDTH
+    with Image.open(screenshot) as image:
+        shades = image.convert("L").histogram()
+    assert (sum(shades[200:]) < LIGHT_SHARE * sum(shades)) == (scheme == "dark")

@@ -98,7 +98,8 @@ class Search:
             is_open = one.kind == "open"
             why = "its verdict is still open" if is_open else "the time was up (--budget gives more)"
             why = self.hopeless or why
-            found.append(f"{group.fs} at {group.dirty_limit_mib} MiB: {WHAT_ELSE} were not tried, for {why}")
+            where = f"on {group.fs} at {group.dirty_limit_mib} MiB"
+            found.append(f"{where}: {WHAT_ELSE} were not tried, for {why}")
         return found
 
     @staticmethod

@@ -203,8 +203,21 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
     left = [boot for boot in boots if boot not in session.measured]
     if left:
         session.boots = [boot for boot in session.boots if boot not in left]
-        names = "; ".join(f"{boot.label}, round {boot.round}" for boot in left)
-        session.note(f"left out, for the time was up (--budget gives more): {names}")
+        for text in _left_out(left):
+            session.note(text)
+
+
+def _left_out(boots: list[Boot]) -> list[str]:
+    """Say what the time did not suffice for: of each filesystem and round."""
+    found: dict[str, list[str]] = {}
+    for boot in boots:
+        rig = report.Rig(boot.device, boot.machine, boot.cpus)
+        where = f"on {boot.fs} in round {boot.round}, device {rig.label}"
+        found.setdefault(where, []).extend(step.setting.label for step in boot.steps)
+    return [
+        f"left out {where}, for the time was up (--budget gives more): {'; '.join(dict.fromkeys(labels))}"
+        for where, labels in found.items()
+    ]
 
 
 def _judged(session: _Session) -> dict[Group, verdict.Verdict]:

@@ -229,7 +229,9 @@ def test_one_file_is_not_measured_over_and_over(tmp_path: Path, kernels: Kernels
 def test_what_the_budget_did_not_reach_is_said(tmp_path: Path, kernels: Kernels) -> None:
     _, cells, shown = _measure(_job(), kernels, FakeGuest(), tmp_path, budget_s=1e-9)
     assert [cell["variant"] for cell in cells] == ["stock", "direct"]
-    assert "left out, for the time was up (--budget gives more): nolat xfs 2 contexts, round 1; " in shown
+    assert (
+        "left out on xfs in round 1, device nolat, for the time was up (--budget gives more): 2 contexts; "
+    ) in shown
 
 
 def test_guests_get_the_settings_of_their_cell(tmp_path: Path, kernels: Kernels) -> None:

@@ -177,7 +177,7 @@ def test_when_the_time_is_up_no_boot_begins_and_none_is_cut_off(
     # One on each worker.
     assert len(runner.guests()) == 2
     assert cells[0]["variant"] == "stock"
-    assert "left out, for the time was up" in said
+    assert "left out on ext4 in round 1, device brd, 4 CPUs, for the time was up" in said
 
 
 def test_a_worker_that_dies_costs_what_it_was_running(

@@ -129,7 +129,7 @@ def test_what_cannot_gain_is_measured_once() -> None:
 def test_what_was_not_tried_is_said_with_the_reason() -> None:
     plan = search()
     assert plan.untried(verdicts("xfs", GAIN)) == [
-        "xfs at 128 MiB: the kernel's own number, other affinities and more workers were not tried, "
+        "on xfs at 128 MiB: the kernel's own number, other affinities and more workers were not tried, "
         "for the time was up (--budget gives more)"
     ]
     assert plan.untried(verdicts("ext4", OPEN))[0].endswith("for its verdict is still open")

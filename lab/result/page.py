@@ -39,6 +39,9 @@ def render(folders: Sequence[Path]) -> str:
         parts=parts,
         columns=report.COLUMNS,
         left_columns=report.LEFT_COLUMNS,
+        marks=report.MARKS,
+        as_stock=f"{verdict.AS_STOCK:.0%}",
+        assumed_null=f"{verdict.ASSUMED_NULL:.0%}",
     )
 
 
@@ -77,8 +80,9 @@ def _part(folder: Path) -> dict[str, Any]:
         ],
         "flames": [flames for one in judged.values() if (flames := _flames(folder, one))],
         "tables": [_table(rig, shown, judged) for rig, shown in report.rigs(cells).items()],
-        "notes": [*report.clock_said(cells), *report.marks_said(cells), *meta.get("notes", [])],
-        "facts": _facts(meta),
+        "marks": [_sentence(said) for said in report.marks_said(cells)],
+        "notes": [_sentence(said) for said in (*report.clock_said(cells), *meta.get("notes", []))],
+        "facts": _facts(meta, cells),
         "job": scenario.get("job", {}).get("text", "not recorded").strip(),
     }
 
@@ -88,10 +92,14 @@ def _said(group: Group, one: Verdict) -> dict[str, Any]:
     return {
         "kind": one.kind,
         "where": f"{group.fs} on {group.device}{cpus}, dirty limit {group.dirty_limit_mib} MiB",
-        "text": one.text[0].upper() + one.text[1:],
+        "text": _sentence(one.text),
         "line": one.line,
         "costs": one.costs,
     }
+
+
+def _sentence(said: str) -> str:
+    return said[:1].upper() + said[1:].rstrip(".") + "."
 
 
 def _flames(folder: Path, one: Verdict) -> dict[str, Any] | None:
@@ -119,21 +127,68 @@ def _table(rig: report.Rig, shown: list[Cell], judged: dict[Group, Verdict]) -> 
     return {"title": f"Device {rig.label}, MiB/s at the device", "rows": rows}
 
 
-def _facts(meta: dict[str, Any]) -> list[tuple[str, str]]:
-    kernels = meta.get("kernels", {})
-    guest = meta.get("scenario", {}).get("guest", {})
+def _facts(meta: dict[str, Any], cells: list[Cell]) -> list[tuple[str, str]]:
+    """Return names and values of what a result was measured with; what it does not tell is left out."""
     host = meta.get("host", {})
-    facts = [(f"{name} kernel", f"{one['version']}, {one['identity']}") for name, one in kernels.items()]
-    if guest:
-        facts.append(("guest", f"{guest['machine']}, {guest['cpus']} CPUs, {guest['mem_mib']} MiB"))
+    facts = [("command", meta["command"])] if meta.get("command") else []
+    facts += [
+        (f"{name} kernel", f"{one['version']}, {one['identity']}")
+        for name, one in meta.get("kernels", {}).items()
+    ]
     if meta.get("server"):
         facts.append(("server", meta["server"]))
+    facts += _scenario_facts(meta.get("scenario", {}))
+    dirty = [_sysctls(settings) for settings in meta.get("dirty_settings", {}).values()]
+    if dirty:
+        facts.append(("dirty settings", "; ".join(dict.fromkeys(dirty))))
+    if cells:
+        least, most = min(cell.runs for cell in cells), max(cell.runs for cell in cells)
+        facts.append(("rounds of a setting", f"{least}" if least == most else f"{least} to {most}"))
     if host:
         facts.append(("host", f"{host['cpus']} CPUs, {host['machine']}, Linux {host['kernel']}"))
-    facts += [(name, str(meta[key])) for name, key in (("fio", "fio"), ("commit", "commit")) if meta.get(key)]
+    if meta.get("fio"):
+        facts.append(("fio", meta["fio"]))
+    if meta.get("commit"):
+        changed = f", {meta['changed_files']} files changed since" if meta.get("changed_files") else ""
+        facts.append(("commit", meta["commit"] + changed))
     if meta.get("seconds"):
-        facts.append(("measured for", f"{meta['seconds']:.0f} s, {meta.get('side_by_side', 1)} at a time"))
+        budget = f", with a budget of {meta['budget_s']:.0f} s" if meta.get("budget_s") else ""
+        side = meta.get("side_by_side", 1)
+        facts.append(("measured for", f"{meta['seconds']:.0f} s, {side} at a time{budget}"))
     return facts
+
+
+def _scenario_facts(scenario: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return those of a scenario; a job on a server has neither guest nor windows."""
+    facts = []
+    if guest := scenario.get("guest"):
+        facts.append(("guest", f"{guest['machine']}, {guest['cpus']} CPUs, {guest['mem_mib']} MiB"))
+        if devices := scenario.get("devices"):
+            facts.append(("device", f"{', '.join(devices)}, {guest['device_mib']} MiB"))
+    if "mkfs" in scenario:
+        words = [f"mkfs.{fs} {' '.join(options)}" for fs, options in scenario["mkfs"].items()]
+        told = " ({cpus}: the CPUs that share a device, at least 2)" if "{cpus}" in "".join(words) else ""
+        facts.append(("further mkfs options", ("; ".join(words) or "none") + told))
+    windows = [f"at {limit['mib']} MiB: {_window(limit)}" for limit in scenario.get("limits", [])]
+    if windows:
+        if "direct" in scenario.get("bounds", []):
+            windows.append(f"direct I/O: {_window(scenario['direct'])}")
+        facts.append(("ramp and window", "; ".join(windows)))
+        facts.append(("parts of a window", f"{scenario.get('parts', 1)}"))
+    return facts
+
+
+def _window(window: dict[str, Any]) -> str:
+    """Say when figures are taken."""
+    if amounts := window.get("between_mib"):
+        return f"from {amounts[0]} to {amounts[1]} MiB written"
+    length = f"window {window['window_s']:g} s" if window["window_s"] else "then until fio ends"
+    return f"ramp {window['ramp_s']:g} s, {length}"
+
+
+def _sysctls(settings: dict[str, int]) -> str:
+    """Name the settings in /proc/sys/vm; of bytes and ratio the one that is not in force reads 0."""
+    return ", ".join(f"vm.{name} = {value}" for name, value in settings.items() if value)
 
 
 def _data(path: Path) -> str:

@@ -38,12 +38,15 @@ LEFT_COLUMNS = 3
 # Left out in this order where the terminal is too narrow; table.md has them all.
 DISPENSABLE = ("mean µs", "extents", "CPU s/GiB", "sync s", "min..max", "CPUs busy", "x direct")
 WHOLE_RUN_MARK = "*"
-WHOLE_RUN_NOTE = "* a short job: measured over the whole run, final sync included"
 GROWING_MARK = "^"
-GROWING_NOTE = (
-    "^ dirty pages still grew, by more than a tenth of the limit: writers were not yet held at it, and later "
-    "the flusher may have more of the CPUs (a longer ramp_s tells)"
-)
+#: What stands behind a setting in a table, and what it means.
+MARKS = {
+    WHOLE_RUN_MARK: "a short job: measured over the whole run, final sync included",
+    GROWING_MARK: (
+        "dirty pages still grew, by more than a tenth of the limit: writers were not yet held at it, and "
+        "later the flusher may have more of the CPUs (a longer ramp_s tells)"
+    ),
+}
 GROWING = 0.1
 
 
@@ -229,8 +232,7 @@ def remarks(cells: list[Cell], notes: list[str], quote: str = "") -> list[str]:
 def marks_said(cells: list[Cell]) -> list[str]:
     """Say what the marks in the table mean, those that there are."""
     seen = {_mark(cell) for cell in cells}
-    marks = {WHOLE_RUN_MARK: WHOLE_RUN_NOTE, GROWING_MARK: GROWING_NOTE}
-    return [said for mark, said in marks.items() if mark in seen]
+    return [f"{mark} {said}" for mark, said in MARKS.items() if mark in seen]
 
 
 def markdown(cells: list[Cell], notes: list[str]) -> str:

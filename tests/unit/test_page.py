@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,9 +79,17 @@ def test_verdict_comes_first_then_its_costs_plots_and_tables(result: Path) -> No
     assert text[where - 2] == "writes & more"
     assert text[where + 1].startswith("Best at 2 contexts, 1.84x stock [")
     assert text[where + 2] == "echo 2 > /sys/class/bdi/MAJOR:MINOR/nwritebacks"
-    assert "mean latency -46% [-47%, -44%]" in text[where + 3]
-    assert where < text.index("Plots") < text.index("Tables") < text.index("How it was measured")
-    assert "a <note> of the run" in text
+    after = " ".join(text[where + 3 : where + 6])
+    assert "number of the disk, which its partitions share: lsblk -dno MAJ:MIN /dev/DISK" in after
+    assert "mean latency -46% [-47%, -44%]" in after
+    assert (
+        where
+        < text.index("How to read this")
+        < text.index("Plots")
+        < text.index("Tables")
+        < text.index("How it was measured")
+    )
+    assert "A <note> of the run." in text
     assert "7.3.4, 5ca1ab1e" in text
     assert "rw=randwrite" in text[-1]
 
@@ -91,7 +100,7 @@ def test_no_gain_has_no_line_to_type(result: Path) -> None:
     meta = json.loads((result / "meta.json").read_text())
     results.write(result, results.cells("s", as_stock), meta)
     text = outline(page.write(result).read_text()).text
-    assert not any(line.startswith("echo") for line in text)
+    assert not any(line.startswith(("echo", "MAJOR:MINOR")) for line in text)
 
 
 def test_an_interrupted_result_says_so(result: Path) -> None:
@@ -119,8 +128,102 @@ def test_a_result_without_its_raw_data_is_drawn_again(result: Path) -> None:
 
 def test_marks_of_the_tables_are_explained(result: Path) -> None:
     cells, meta = results.read(result)
+    shown = f"* {report.MARKS['*']}."
+    assert shown not in outline(page.write(result).read_text()).text
     results.write(result, [cells[0].model_copy(update={"steady": False}), *cells[1:]], meta)
-    assert report.WHOLE_RUN_NOTE in outline(page.write(result).read_text()).text
+    text = outline(page.write(result).read_text()).text
+    assert text.index("Tables") < text.index(shown) < text.index("How it was measured")
+
+
+def test_words_of_verdicts_and_tables_are_explained(result: Path) -> None:
+    text = outline(page.write(result).read_text()).text
+    explained = text[text.index("How to read this") : text.index("Plots")]
+    words = [
+        "null ±",
+        "separate BDIs",
+        "direct I/O",
+        "MiB/s, min..max",
+        "x stock, x BDIs, x direct",
+        "*",
+        "^",
+    ]
+    assert [word for word in words if word not in explained] == []
+
+
+def test_a_result_without_a_verdict_says_why(result: Path) -> None:
+    _, meta = results.read(result)
+    only_one = [one for one in samples.result() if one.key.contexts != 2]
+    assert not any("No verdict" in line for line in outline(page.write(result).read_text()).text)
+    results.write(result, results.cells("s", only_one), meta)
+    text = outline(page.write(result).read_text()).text
+    [said] = [line for line in text if line.startswith("No verdict: neither more than one context")]
+    assert text.index(said) < text.index("Plots")
+
+
+def facts(result: Path, **changes: Any) -> dict[str, str]:
+    """Return what the page says of how a result was measured, with these changes of its meta.json."""
+    cells, meta = results.read(result)
+    results.write(result, cells, meta | {"notes": []} | changes)
+    text = outline(page.write(result).read_text()).text
+    told = text[text.index("How it was measured") + 1 : text.index("The job")]
+    return dict(zip(told[::2], told[1::2], strict=True))
+
+
+def test_how_it_was_measured_is_all_that_is_known(result: Path) -> None:
+    scenario = samples.small_scenario(
+        mkfs={"xfs": ["-d", "agcount={cpus}"]},
+        limits=[
+            {"mib": 128, "ramp_s": 2, "window_s": 4},
+            {"mib": 256, "ramp_s": 0, "window_s": 9, "between_mib": [24, 96]},
+            {"mib": 512, "ramp_s": 1},
+        ],
+        parts=6,
+    )
+    settings = {"dirty_bytes": 134217728, "dirty_ratio": 0, "dirty_expire_centisecs": 3000}
+    found = facts(
+        result,
+        command="./pwb bench small",
+        scenario=scenario.model_dump(mode="json"),
+        dirty_settings={"limit-128": settings, "limit-256": settings | {"dirty_bytes": 268435456}},
+        host={"cpus": 2, "machine": "x86_64", "kernel": "6.18"},
+        commit="c0ffee",
+        changed_files=3,
+        fio="fio-3.33",
+        seconds=178.9,
+        side_by_side=2,
+        budget_s=120.0,
+    )
+    assert found == {
+        "command": "./pwb bench small",
+        "stock kernel": "7.3.4, 5ca1ab1e",
+        "guest": "uml, 2 CPUs, 8192 MiB",
+        "device": "nolat, 5120 MiB",
+        "further mkfs options": (
+            "mkfs.xfs -d agcount={cpus} ({cpus}: the CPUs that share a device, at least 2)"
+        ),
+        "ramp and window": (
+            "at 128 MiB: ramp 2 s, window 4 s; at 256 MiB: from 24 to 96 MiB written; "
+            "at 512 MiB: ramp 1 s, then until fio ends; direct I/O: ramp 0.5 s, window 2.5 s"
+        ),
+        "parts of a window": "6",
+        "dirty settings": (
+            "vm.dirty_bytes = 134217728, vm.dirty_expire_centisecs = 3000; "
+            "vm.dirty_bytes = 268435456, vm.dirty_expire_centisecs = 3000"
+        ),
+        "rounds of a setting": "3",
+        "host": "2 CPUs, x86_64, Linux 6.18",
+        "fio": "fio-3.33",
+        "commit": "c0ffee, 3 files changed since",
+        "measured for": "179 s, 2 at a time, with a budget of 120 s",
+    }
+
+
+def test_what_a_result_does_not_tell_is_left_out(result: Path) -> None:
+    rounds = samples.measured("parallel", 4, 128, [200])
+    meta = results.read(result)[1]
+    results.write(result, results.cells("s", [*RUNS, *rounds]), meta)
+    found = facts(result, scenario={"title": "on a server", "job": {"text": "[x]"}})
+    assert found == {"stock kernel": "7.3.4, 5ca1ab1e", "rounds of a setting": "1 to 3"}
 
 
 def test_a_result_whose_raw_data_is_gone_keeps_its_picture_of_that(result: Path) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
@@ -69,6 +70,8 @@ class Outcome:
         host_s: seconds of the host that it took.
         mended: filesystems whose superblock had to be mended before they could be mounted.
         passes: passes of the workers of AG-aware writeback, over all cuts.
+        settings: how many cuts had each setting in force at the start of their load, such as
+            ``nwritebacks auto``; empty where the kernel has none, or it was not noted.
     """
 
     fs: str
@@ -83,6 +86,7 @@ class Outcome:
     host_s: float
     mended: int = 0
     passes: int = 0
+    settings: dict[str, int] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
@@ -161,6 +165,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
     command += [job.fs, str(job.seed), str(job.cuts), *(["--lie"] if lie else [])]
     began = time.monotonic()
     counts = dict.fromkeys(("promised", "longer", "mended", "passes"), 0)
+    settings: dict[str, int] = {}
     try:
         done = guest.run(
             job.kernel,
@@ -177,6 +182,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
         else:
             found = json.loads(done.output.splitlines()[-1])
             counts = {name: found[name] for name in counts}
+            settings = found["settings"]
             lost = [json.dumps(one) for one in found["lost"]]
     except GuestError as error:
         lost = [str(error)]
@@ -188,6 +194,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
         seed=job.seed,
         cuts=job.cuts,
         **counts,
+        settings=settings,
         lost=lost,
         host_s=round(time.monotonic() - began, 1),
     )
@@ -211,7 +218,21 @@ def _guest_of(one: Outcome) -> tuple[str, str, int, str]:
 
 
 def table(found: Sequence[Outcome]) -> str:
-    """Return the table of cuts: a row for each kind of guest."""
+    """Return the table of cuts, a row for each kind of guest; below it the settings that they had."""
+    counts = _settings_table(found)
+    return _cuts_table(found) + (f"\nCuts with each setting in force:\n\n{counts}" if counts else "")
+
+
+def _settings_table(found: Sequence[Outcome]) -> str:
+    every = {fs: Counter[str]() for fs in sorted({one.fs for one in found})}
+    for one in found:
+        every[one.fs].update(one.settings)
+    names = sorted({name for counts in every.values() for name in counts})
+    rows = [[name, *(f"{counts[name]:,}" for counts in every.values())] for name in names]
+    return markdown.table(("setting", *every), rows, left=1) if rows else ""
+
+
+def _cuts_table(found: Sequence[Outcome]) -> str:
     rows = []
     for key, group in groupby(sorted(found, key=_guest_of), key=_guest_of):
         kernel, machine, cpus, fs = key

@@ -27,6 +27,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from multiprocessing import Pipe, Process
 from multiprocessing.connection import Connection
@@ -681,13 +682,15 @@ class Machine:
             Path("/proc/sys/vm", name).write_text(str(number))
         way = {}
         for name, values in WAYS.items():
-            way[name] = self._chosen.choice(values)
+            value = self._chosen.choice(values)
             if (self._bdi / name).exists():
-                (self._bdi / name).write_text(way[name])
-        way["mode"] = self._chosen.choice(MODES)
+                (self._bdi / name).write_text(value)
+                way[name] = value
+        mode = self._chosen.choice(MODES)
         for name in ("overwrite", "delalloc"):
             if (XFS_MODES / name).exists():
-                (XFS_MODES / name).write_text(way["mode"])
+                (XFS_MODES / name).write_text(mode)
+                way["mode"] = mode
         return way
 
 
@@ -701,6 +704,7 @@ def main() -> int:
     asked = parser.parse_args()
     machine = Machine(asked.fs, asked.seed, lie=asked.lie)
     promised, longer, mended, lost = 0, 0, 0, []
+    settings: Counter[str] = Counter()
     used = CUTS_PER_MKFS
     for number in range(asked.cuts):
         if used == CUTS_PER_MKFS:
@@ -710,6 +714,7 @@ def main() -> int:
             used = 0
         used += 1
         way = machine.cut()
+        settings.update(f"{name} {value}" for name, value in way.items())
         found = machine.recover()
         promised += found.promised
         longer += found.longer
@@ -720,7 +725,7 @@ def main() -> int:
         lost += [{"cut": number, "way": way, "what": what[:2000]} for what in found.lost]
     machine.remove()
     counts = {"promised": promised, "longer": longer, "mended": mended, "passes": machine.passes}
-    print(json.dumps({**counts, "lost": lost}))
+    print(json.dumps({**counts, "lost": lost, "settings": settings}))
     return 0
 
 

@@ -70,6 +70,20 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
     ]
 
 
+def test_how_many_cuts_had_a_setting_stands_below() -> None:
+    noted = replace(FOUND, settings={"nwritebacks auto": 13, "mode rotor": 9})
+    text = cuts.table([noted, replace(noted, seed=2), replace(FOUND, fs="ext4", settings={"mode off": 1})])
+    assert text.splitlines()[-6:] == [
+        "",
+        "| setting | ext4 | xfs |",
+        "|---|---:|---:|",
+        "| mode off | 1 | 0 |",
+        "| mode rotor | 0 | 18 |",
+        "| nwritebacks auto | 0 | 26 |",
+    ]
+    assert "setting" not in cuts.table([FOUND])
+
+
 def test_a_result_names_the_commands_of_all_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "config"
     config.write_text("")
@@ -161,7 +175,7 @@ def ends_scheduler(kernel: Path, command: list[str], **_: Any) -> GuestResult:
         while not Path(os.environ["PWB_TEST_KEPT"]).exists():
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGKILL)
-    found = {"promised": 3000, "longer": 0, "mended": 0, "passes": 0, "lost": []}
+    found = {"promised": 3000, "longer": 0, "mended": 0, "passes": 0, "lost": [], "settings": {}}
     return GuestResult(0, "", 1.0, json.dumps(found))
 
 

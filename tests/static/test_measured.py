@@ -140,3 +140,11 @@ def test_readme_says_what_writers_gain_beside_readers() -> None:
     ]
     said = f"writes come to {min(gains):.1f} to {max(gains):.1f} times stock beside 4 jobs that read"
     assert said in readme()
+
+
+def test_proofs_say_how_many_mutants_were_caught() -> None:
+    found = json.loads((MEASUREMENTS / "mutants" / "summary.json").read_text(encoding="utf-8"))
+    assert all(one["verdict"] == "caught" for one in found)
+    words = (REPO / "docs" / "proofs.md").read_text(encoding="utf-8")
+    assert f"**Of {len(found)} mutants each was caught**" in words
+    assert f"| {len(found)} | each caught |" in words

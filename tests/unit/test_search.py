@@ -179,10 +179,10 @@ def searched(chance: random.Random, part: float, boot: float, gains: dict[Settin
 
 
 # Boots in virtual time are nearly alike, those of another machine lie some per cent apart.
-CHANCE = [(0.01, 0), (0.05, 0), (0.15, 0), (0.5, 0), (0.01, 0.02), (0.05, 0.05)]
+CHANCE = [(0.01, 0), (0.05, 0), (0.15, 0), (0.01, 0.02), (0.05, 0.05)]
 
 
-@pytest.mark.parametrize(("part", "boot"), CHANCE)
+@pytest.mark.parametrize(("part", "boot"), [*CHANCE, (0.5, 0)])
 def test_looking_again_and_again_finds_no_gain_of_stock_over_itself(part: float, boot: float) -> None:
     chance = random.Random(7)
     found = [searched(chance, part, boot, {}) for _ in range(200)]

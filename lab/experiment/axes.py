@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, PlainValidator
 
+from guest.layout import GENERIC_AGS
+
 #: Stock, our kernel, and that with the first patches of ours only; and two bounds, which run stock.
 Variant = Literal["stock", "prepared", "parallel", "bdis", "direct"]
 Flavour = Literal["stock", "prepared", "parallel"]
@@ -50,7 +52,7 @@ class Axis:
         named: how it is named in a file name.
         bdi_file: file of the device's backing_dev_info that sets it, at any time.
         typed: what sets a value that is no file of the BDI, as a line of a shell on the mounted filesystem;
-            DEVICE, FILE and STREAM are names and a number to fill in.
+            names and numbers in capitals are to fill in.
         values: all of them in their order; empty: numbers.
     """
 
@@ -115,9 +117,8 @@ class Choice(BaseModel, frozen=True):
             usual=(None, "base"),
             said="{} placement",
             typed={
-                "base": f"echo 1 > {XFS}/write_streams/generic_ags",
-                "generic": f"echo 4 > {XFS}/write_streams/generic_ags",
-                "stream": f"echo 16 > {XFS}/write_streams/software; wbctl stream set FILE STREAM",
+                "generic": f"echo {GENERIC_AGS} > {XFS}/write_streams/generic_ags",
+                "stream": f"echo STREAMS > {XFS}/write_streams/software; wbctl stream set FILE STREAM",
             },
             values=get_args(Placement),
         ),

@@ -60,7 +60,7 @@ def hopeless(chosen: Scenario) -> str:
 
 def notes(chosen: Scenario) -> list[str]:
     """Say what a user's job can gain, what of it is not run as it is, and what bound it does not have."""
-    said = [hopeless(chosen)] if hopeless(chosen) else []
+    said = [why] if (why := hopeless(chosen)) else []
     said += _circumstances(chosen)
     if chosen.stopped_after_s is not None:
         climbs = any(limit.ramp_s < schedule.CLIMB_S for limit in chosen.limits)

@@ -4,8 +4,8 @@
 A verdict that its interval leaves open gets another round of stock, the best setting and the null. One that
 is decided gets what else may be set beside the number of contexts: the kernel's own choice of it, the
 policies that choose the context of an inode, and more workers. A gain goes on until what it costs has an
-interval, too. In the first of these rounds stock and the
-best setting get a profile, which tells why, where there is virtual time, of which it takes none.
+interval, too. In the first of these rounds stock and the best setting get a profile, which tells why, where
+there is virtual time, of which it takes none.
 """
 
 from __future__ import annotations

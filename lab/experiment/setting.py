@@ -75,6 +75,8 @@ class Setting(Choice, frozen=True):
             f"echo {value} > /sys/class/bdi/MAJOR:MINOR/{file}" for file, value in self.bdi_files.items()
         ]
         others = [
-            axis.typed[self.choice[name]] for name, axis in AXES.items() if self.choice[name] in axis.typed
+            axis.typed[value]
+            for name, axis in AXES.items()
+            if (value := self.choice[name]) in axis.typed and value not in axis.usual
         ]
         return "; ".join([*files, *others])

@@ -19,6 +19,7 @@ import fcntl
 import itertools
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -76,6 +77,11 @@ WITHOUT_FLUSH = struct.pack("=I", 2)
 CUT_OFF = {errno.EIO, errno.ESHUTDOWN, errno.EROFS}
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def passes(counters: Path = COUNTERS) -> int:
+    """Return how many passes the workers of a mounted filesystem have ended, ever."""
+    return sum(int(count) for count in re.findall(r"passes (\d+)", counters.read_text()))
 
 
 def check(what: str, result: int) -> None:

@@ -11,7 +11,7 @@ import re
 import time
 from pathlib import Path
 
-from tests.guest.agwb import COUNTERS, MODES, PAGES, Case
+from tests.guest.agwb import COUNTERS, MODES, PAGES, Case, passes
 from tests.guest.agwb_cgroups import number
 from tests.guest.lab_device import DEVICE, MOUNT, device, dirty_pages, fail, flush
 from tests.guest.versioned import File
@@ -36,11 +36,6 @@ SLACK_KIB = 2 * CPUS * 8 * CPUS.bit_length() * 4
 def out() -> list[int]:
     """Return how many passes each worker has that have not ended."""
     return [int(count) for count in re.findall(r" out (\d+)", COUNTERS.read_text())]
-
-
-def passes() -> int:
-    """Return how many passes the workers have ended, ever."""
-    return sum(int(count) for count in re.findall(r"passes (\d+)", COUNTERS.read_text()))
 
 
 def counted() -> tuple[int, int]:

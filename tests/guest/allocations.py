@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.guest import agwb
 from tests.guest.kernel_log import Log
 from tests.guest.lab_device import flush, settle
 
@@ -31,8 +32,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 FAILURES = Path("/sys/kernel/debug")
 CONTEXTS = 8
 # Of AG-aware writeback, those that allocate.
-MODES = ("rotor", "generic", "ag-hint")
-CLASSES = ("overwrite", "delalloc")
+MODES = tuple(mode for mode in agwb.MODES if mode != "off")
 COUNTERS = Path("/sys/kernel/debug/xfs", NAME, "writeback")
 # Flushers do not say when they have made their last allocation; most are made by then.
 FLUSHERS_NUMBERS = 9
@@ -100,7 +100,7 @@ def mounted(fs: str, mode: str = "off") -> Iterator[None]:
     (bdi() / "nwritebacks").write_text(str(CONTEXTS))
     (bdi() / "wb_affinity").write_text("rotor")
     subprocess.run(["mount", "-t", fs, str(NODE), str(MOUNT)], check=True)
-    for name in CLASSES if fs == "xfs" else ():
+    for name in agwb.CLASSES if fs == "xfs" else ():
         Path("/sys/fs/xfs", NAME, "writeback", name).write_text(mode)
     try:
         yield
@@ -115,7 +115,7 @@ def settings(program: Program, fs: str) -> None:
         values += [(bdi() / "wb_affinity", "ino"), (bdi() / "nwritebacks", "auto")]
         if fs == "xfs":
             folder = Path("/sys/fs/xfs", NAME)
-            values += [(folder / "writeback" / name, mode) for name in CLASSES for mode in MODES]
+            values += [(folder / "writeback" / name, mode) for name in agwb.CLASSES for mode in MODES]
             values += [(folder / "write_streams" / "software", "3")]
         for path, text in values:
             every_number(functools.partial(program.write, path, text))
@@ -175,7 +175,7 @@ def flushers(program: Program, fs: str) -> None:
             settle()
             if fs == "xfs":
                 # One whose round found no memory has written nothing; another has.
-                written.update({mode: sum(map(int, re.findall(r"passes (\d+)", COUNTERS.read_text())))})
+                written.update({mode: agwb.passes(COUNTERS)})
             for task in fails:
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                     program.failed += (task / "fail-nth").read_text() == "0\n"

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guest.layout import SET_STREAM, WRITE_STREAM
+from tests.guest.agwb import passes
 from tests.guest.kernel_log import Log
 from tests.guest.promises import PAGE_SECTORS, SECTOR_BYTES, File, History
 
@@ -625,7 +626,7 @@ class Machine:
             for _, answer in self._writers:
                 answer.recv()
             if XFS_COUNTERS.exists():
-                self.passes += sum(map(int, re.findall(r"passes (\d+)", XFS_COUNTERS.read_text())))
+                self.passes += passes(XFS_COUNTERS)
             os.close(root)
             subprocess.run(["umount", str(MOUNT)], check=True)
         POWER.write_text("1")

@@ -172,7 +172,7 @@ def test_line_to_type_names_what_is_no_file_of_the_bdi() -> None:
     for choice, line in (
         ({"ag_mode": "rotor"}, "for kind in overwrite delalloc; do echo rotor > /sys/fs/xfs/DEVICE/w"),
         ({"placement": "generic"}, "echo 4 > /sys/fs/xfs/DEVICE/write_streams/generic_ags"),
-        ({"placement": "stream"}, "echo 16 > /sys/fs/xfs/DEVICE/write_streams/software; wbctl stream set"),
+        ({"placement": "stream"}, "echo STREAMS > /sys/fs/xfs/DEVICE/write_streams/software; wbctl stream"),
     ):
         runs = [
             *samples.measured("stock", 1, 128, [100.0] * ROUNDS),

@@ -214,8 +214,8 @@ void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 		return;
 	}
 
-	rate = div64_u64((u64)(written - wa->begun_written) * NSEC_PER_SEC,
-			 max(now_ns - wa->begun_ns, 1ULL));
+	rate = div64_u64((u64)(written - wa->begun_written) * USEC_PER_SEC,
+			 max(div_u64(now_ns - wa->begun_ns, NSEC_PER_USEC), 1ULL));
 	verdict = wb_auto_judge(wa->kept_rate, rate);
 	if (lull) {
 		bdi_wb_auto_end_lull(bdi, verdict, now);

@@ -15,7 +15,7 @@
 #define WB_AUTO_WINDOW		(HZ / 5)
 /* When no writer was throttled for so long, the load may be another. */
 #define WB_AUTO_LULL		HZ
-/* Between a trial that failed and the next one, doubled from time to time. */
+/* Between a trial that failed and the next one: doubled after each, to a most. */
 #define WB_AUTO_MIN_BACKOFF	(10 * HZ)
 #define WB_AUTO_MAX_BACKOFF	(160 * HZ)
 /* Rates that differ by less than one part in so many are the same. */

@@ -59,7 +59,7 @@ struct bdi_writeback *throttle_next_wb(struct bdi_writeback *throttle,
 
 #ifdef CONFIG_CGROUP_WRITEBACK
 
-/* Called as bdi_create_wb_ctx() is. */
+/* With spinlocks held, and perhaps interrupts off. */
 static struct bdi_writeback *cgwb_create_in_ctx(struct bdi_writeback *throttle,
 						struct bdi_writeback_ctx *ctx)
 {

@@ -9,8 +9,9 @@
 #include <linux/sizes.h>
 
 /*
- * Time between two wake-ups of a flusher that has less to write than its share
- * of this: the more flushers there are, the less of what may be dirty each has.
+ * While another one runs, a flusher that wrote less than its share of
+ * WB_WAKE_PAGES since it was woken is not woken again within WB_WAKE_INTERVAL:
+ * the more flushers there are, the less of what may be dirty each has.
  */
 #define WB_WAKE_INTERVAL	(HZ / 20)
 #define WB_WAKE_PAGES		(SZ_1M >> PAGE_SHIFT)

@@ -22,7 +22,7 @@
 #define GIVE_NUMBER "expected auto, or 1 to 4 times the possible CPUs, as in contexts=2"
 #define GIVE_WORKERS "expected 1 to 8, as in workers=4"
 #define GIVE_POLICY "expected fs, ino or another that wb_affinity shows, as in affinity=fs"
-#define BLANKS " \t\n"
+#define BLANKS " \t\r\n"
 
 /* the kernel's bounds */
 #define CTX_PER_CPU 4
@@ -216,6 +216,8 @@ int apply(char **args)
 		errx(1, "'apply' takes a device, as in 'wbctl apply sda'");
 	find_bdi(args[0], bdi);
 	file = fopen(CONFIG, "r");
+	if (!file && errno == ENOENT && if_pinned)
+		return 0;
 	if (!file)
 		errx(1, "cannot open " CONFIG " (%s): make it, or install the package wbctl again",
 		     strerror(errno));

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <linux/write_stream.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -157,12 +158,27 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 	return 0;
 }
 
+/* Also where a '/' follows, by which lstat() would look behind the link, and nftw() does not. */
+static bool is_link(const char *path)
+{
+	size_t length = strlen(path);
+	char bare[PATH_MAX];
+	struct stat st;
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	snprintf(bare, sizeof(bare), "%.*s", (int)length, path);
+	return !lstat(bare, &st) && S_ISLNK(st.st_mode);
+}
+
 static void do_path(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st))
 		errx(1, "there is no '%s' (%s): " GIVE_FILE, path, strerror(errno));
+	if (recursive && is_link(path))
+		errx(1, "'%s' is a symbolic link, which -r does not follow: give '%s/.'", path, path);
 	if (recursive && nftw(path, visit, OPEN_DIRS, FTW_PHYS | FTW_MOUNT))
 		errx(1, "cannot walk through '%s' (%s): try it on its parts", path, strerror(errno));
 	if (!recursive && !S_ISREG(st.st_mode))

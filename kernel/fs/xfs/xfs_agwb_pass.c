@@ -101,7 +101,7 @@ void xfs_agwb_write_pass(struct xfs_agwb_pass *pass)
 
 	wbc_attach_fdatawrite_inode(&ctl.wbc, inode);
 	wb = xfs_agwb_wb(inode, &ctl.wbc);
-	/* not in this queue what is charged to another cgroup by now */
+	/* of another cgroup or context by now: not in this queue */
 	if (wb == round->wb) {
 		xfs_agwb_write_runs(pass, &ctl.wbc);
 		pass->written = pass->share.budget - ctl.wbc.nr_to_write;

@@ -9,8 +9,9 @@
  * it waits for a round that is out.
  *
  * Only background and periodic writeback is handed over, for which nobody
- * waits. What somebody waits for is written by the task that waits, as if there
- * were no workers; both meet at the folio lock, as a flusher and fsync() do.
+ * waits. What somebody waits for is written by the flusher (sync) or by the task
+ * itself (fsync), as if there were no workers; they meet workers at the folio
+ * lock, as a flusher and fsync() do.
  */
 #include "xfs_platform.h"
 #include "xfs_shared.h"

@@ -49,6 +49,9 @@ static bool xfs_agwb_next_stretch(const struct xfs_agwb_share *share,
 			*last = *first | (BIT(XFS_AGWB_STRETCH_SHIFT) - 1);
 			return true;
 		}
+		/* no further stretch can be indexed on 32-bit */
+		if (stretch + ahead > ULONG_MAX >> XFS_AGWB_STRETCH_SHIFT)
+			return false;
 		*first = (stretch + ahead) << XFS_AGWB_STRETCH_SHIFT;
 	}
 	return false;

@@ -32,9 +32,8 @@ struct auto_fixture {
 
 static inline int auto_test_init(struct kunit *test)
 {
-	struct auto_fixture *f;
+	struct auto_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
-	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->bdi = make_bdi(test);
 	dev_set_drvdata(&f->dev, f->bdi);

@@ -116,10 +116,15 @@ static void cgroup_that_leaves_spoils_nothing(struct kunit *test)
 	struct auto_fixture *f = test->priv;
 
 	begin(test, bound_by_device);
-	press(f, 5 * HZ);
-	f->written /= 2;
+	while (f->bdi->nr_wb_ctx == 1)
+		press(f, LOOK_INTERVAL);
+	/* in the window of the trial; in a backoff nobody looks */
+	press(f, WB_AUTO_SETTLE_TIME + LOOK_INTERVAL);
+	KUNIT_ASSERT_EQ(test, WB_AUTO_MEASURE, f->bdi->wb_auto.phase);
+	f->written = 0;
 	press(f, 5 * HZ);
 	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 1, f->bdi->wb_auto.kept);
 }
 
 static void what_a_cgroup_has_written_outlives_it(struct kunit *test)

@@ -251,6 +251,7 @@ static void handing_over_stays_within_the_limit(struct kunit *test)
 	queue_both(test, 0);
 	set_bit(WB_has_dirty_io, &wb_of(test, 1)->state);
 	KUNIT_EXPECT_EQ(test, -1, next(test, true));
+	KUNIT_EXPECT_EQ(test, -1, handover(test));
 	dequeue_both(test);
 }
 

@@ -5,6 +5,7 @@
 
 #include <linux/cpumask.h>
 #include <linux/rcupdate.h>
+#include "../../fs/fs-writeback.h"
 #include "bdi_wb_fixture.h"
 
 static void index_is_in_range_and_even(struct kunit *test)
@@ -104,6 +105,46 @@ static void registration_reaches_every_context(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, test_bit(WB_registered, &ctx->wb.state));
 }
 
+#ifdef CONFIG_CGROUP_WRITEBACK
+
+static struct bdi_writeback *wb_of(struct kunit *test, int index)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+
+	return &bdi_wb_ctx(fixture->bdi, index)->wb;
+}
+
+static void work_of_a_cgroup_is_for_its_dirty_contexts(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct wb_writeback_work *work = kzalloc_obj(*work), *next;
+
+	KUNIT_ASSERT_NOT_NULL(test, work);
+	work->auto_free = 1;
+	enable(test, 4);
+	for (int i = 0; i < 4; i++) {
+		/* what is queued stays so */
+		disable_delayed_work_sync(&wb_of(test, i)->dwork);
+		set_bit(WB_registered, &wb_of(test, i)->state);
+	}
+	set_bit(WB_has_dirty_io, &wb_of(test, 2)->state);
+	throttle_queue_work(bdi_root_wb(fixture->bdi), work);
+	for (int i = 0; i < 4; i++) {
+		struct bdi_writeback *wb = wb_of(test, i);
+
+		KUNIT_EXPECT_EQ(test, i == 0 || i == 2,
+				list_count_nodes(&wb->work_list));
+		list_for_each_entry_safe(work, next, &wb->work_list, list) {
+			list_del(&work->list);
+			kfree(work);
+		}
+		clear_bit(WB_registered, &wb->state);
+	}
+	clear_bit(WB_has_dirty_io, &wb_of(test, 2)->state);
+}
+
+#endif
+
 static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(index_is_in_range_and_even),
 	KUNIT_CASE(new_bdi_has_one_context),
@@ -111,6 +152,9 @@ static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(context_comes_with_its_first_inode),
 	KUNIT_CASE(filesystem_that_does_not_ask_has_one_context),
 	KUNIT_CASE(registration_reaches_every_context),
+#ifdef CONFIG_CGROUP_WRITEBACK
+	KUNIT_CASE(work_of_a_cgroup_is_for_its_dirty_contexts),
+#endif
 	{}
 };
 

@@ -19,6 +19,7 @@ test-all: test
 	./pwb python -m pytest -n auto --maxprocesses 4 --dist worksteal -m long
 	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 4 --timeout 3600
 	./pwb python -m pytest tests/guest -n auto --maxprocesses 2 --dist worksteal --machine smp --cpus 8 --timeout 3600
+	./pwb cuts --kernel debug --fs xfs,ext4 --cuts 10000 --minutes 60
 	./pwb mutants
 
 check:

@@ -132,20 +132,21 @@ def fill_cache(paths: list[Path]) -> None:
 
 
 def move_behind_link(path: Path, target: Path) -> None:
-    """Put a file on the other device, preallocated or written as it was, and link to it."""
-    size = path.stat().st_size
+    """Put a file on the other device, written, preallocated or sparse as it was, and link to it."""
+    found = path.stat()
     target.parent.mkdir(parents=True, exist_ok=True)
     with path.open("rb") as source, target.open("wb") as copy:
         try:
             os.lseek(source.fileno(), 0, os.SEEK_DATA)
-            written = True
-        except OSError:
-            written = False  # ENXIO: preallocated only
-        if written:
+        except OSError:  # ENXIO: no data in it
+            if found.st_blocks:
+                os.posix_fallocate(copy.fileno(), 0, found.st_size)
+            copy.truncate(found.st_size)
+        else:
+            source.seek(0)
             while block := source.read(CHUNK_BYTES):
                 copy.write(block)
-        elif size:
-            os.posix_fallocate(copy.fileno(), 0, size)
+        copy.flush()
         os.fsync(copy.fileno())
     path.unlink()
     path.symlink_to(target)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run fio inside the guest and note, at intervals, what reaches the device and what the flushers cost.
 
-Started as ``python -m guest.load PLAN``: a JSON file written by lab/experiment/cells.py, with the keys of
+Started as ``python -m guest.load PLAN``: a JSON file written by lab/bench/boot_task.py, with the keys of
 :class:`guest.plan.Plan`.
 For every run of the plan it makes the settings, sets the dirty limits, starts fio with the filesystem under
 test as working directory, samples while fio and then the final ``sync`` run, and counts extents. Everything

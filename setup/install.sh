@@ -15,8 +15,9 @@ fail() {
 
 missing=()
 for package in $(sed 's/#.*//' "$here/packages.txt"); do
-    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=
-    [[ $status == installed ]] || missing+=("$package")
+    # A package may be there for several architectures, each with a line of its own.
+    status=$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null) || status=
+    grep -qx installed <<<"$status" || missing+=("$package")
 done
 ((${#missing[@]})) || exit 0
 
@@ -26,11 +27,12 @@ if ((EUID != 0)); then
         fail "packages are missing and there is no sudo: run this as root: apt-get install ${missing[*]}"
     as_root=(sudo)
 fi
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y)
+# What is there stays: a package that conflicts with one of ours is for the administrator to remove.
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-remove)
 
 printf 'setup: installing %s\n' "${missing[*]}"
 # The package lists may be absent, or name versions that the mirror has replaced: then, and only then, renew them.
-if ! apt-get -s install --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+if ! apt-get -s --no-remove install --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
     ! "${apt[@]}" install --no-install-recommends "${missing[@]}"; then
     "${apt[@]}" update || fail "apt-get update failed, see its words above: check the network and apt's sources"
     "${apt[@]}" install --no-install-recommends "${missing[@]}" ||

@@ -25,6 +25,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What tests start speaks one language, and nobody's terminal is theirs.
+    os.environ["LC_ALL"] = "C.UTF-8"
+    for name in ("LANGUAGE", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS"):
+        os.environ.pop(name, None)
     output.cpus = config.getoption("--cpus")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if output.cpus > output.UML_CPUS and worker:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from lab.field import campaign, command, trial
 from lab.field.place import System
@@ -162,6 +164,9 @@ class Server:
 def hurry() -> None:
     """Have ``./field`` of this process wait no longer than the made-up fio needs, on a machine of 4 CPUs."""
     os.cpu_count = lambda: 4
+    # Half of 100 TiB is free, however full the host is.
+    room: Any = SimpleNamespace(f_flag=0, f_frsize=1 << 20, f_blocks=100 << 20, f_bavail=50 << 20)
+    setattr(os, "statvfs", lambda _: room)  # noqa: B010
     trial.SAMPLE_S, trial.SETTLE_S, campaign.LOOK_S, campaign.LEAST_S = 0.01, 0.0, 0.01, 0.0
 
 

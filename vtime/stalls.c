@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "clock.h"
+#include "mix.h"
 #include "stalls.h"
 
 /* One of so many is chosen. Most blocks begin and end within what one CPU does undisturbed: there are forty for each call. */
@@ -36,15 +37,6 @@ static uint64_t seed;
 static struct {
 	uint64_t draws, rests_until_ns;
 } cpus[MAX_CPUS];
-
-/* SplitMix64 (Steele, Lea, Flood 2014): the value of a generator that has been seeded by @number. */
-static uint64_t mix(uint64_t number)
-{
-	number += 0x9e3779b97f4a7c15;
-	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
-	number = (number ^ number >> 27) * 0x94d049bb133111eb;
-	return number ^ number >> 31;
-}
 
 static int compare_ranges(const void *a, const void *b)
 {

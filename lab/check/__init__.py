@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series, patch by patch: what has to be true after each, and which one fails."""
+"""The series checked: what has to be true after each patch, and onto which kernels it weaves."""

@@ -63,5 +63,6 @@ CONFIGURATIONS = (
     Configuration("x86-64", "x86_64", (*_ALL, "check-x86")),
     Configuration("no-cgroup", "x86_64", (*_ALL, "check-x86", "check-nocgroup")),
     Configuration("no-block", "x86_64", (*_ALL, "check-x86", "check-noblock")),
+    Configuration("i386", "i386", (*_ALL, "check-x86", "check-i386")),
     Configuration("arm64", "arm64", _ALL, "aarch64-linux-gnu-", "gcc-aarch64-linux-gnu"),
 )

@@ -18,7 +18,7 @@ from lab.util.errors import LabError
 from lab.util.progress import Progress
 
 # Folders of Documentation/ with pages of the series; what it adds to Documentation/ABI is shown in the first.
-FOLDERS = ("admin-guide", "filesystems")
+FOLDERS = ("admin-guide", "filesystems", "userspace-api")
 _SAID = re.compile(r"\b(?:warning|error|severe|critical): ", re.IGNORECASE)
 _UNKNOWN = re.compile(r"\bunknown document: '/([^']+)'")
 

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 
-from lab.check.compiled import Compiled
-from lab.check.folder import Folder
+from lab.check.booted import Booted
 from lab.check.patches import Patch
-from lab.machine import guest
-from lab.util.errors import LabError
 
 _FAILED = re.compile(r"^\s*not ok .*$", re.MULTILINE)
 _SUITE = re.compile(r"^(?:not )?ok \d+ (\w+)", re.MULTILINE)
@@ -35,37 +31,12 @@ def suites(report: str) -> list[str]:
     return _SUITE.findall(report)
 
 
-class KUnit:
+class KUnit(Booted):
     """The suites that there are after a patch pass, on User-mode Linux."""
 
     name = "kunit"
 
-    def __init__(self, folder: Folder) -> None:
-        """Take the folder of the configuration that is linked and booted."""
-        self._folder = folder
-        self._compiled = Compiled(folder)
-
-    def inputs(self, patch: Patch) -> list[str]:
-        """Return what decides the outcome for a patch.
-
-        Raises:
-            LabError: the compiler is missing.
-        """
-        return self._compiled.inputs(patch)
-
-    def before(self, patch: Patch) -> None:
-        """Need nothing of the tree below."""
-
     def after(self, patch: Patch) -> list[str]:
         """Link a kernel and run its suites; return what is wrong."""
-        if failures := self._folder.make(("linux",)):
-            return failures
-        said = io.StringIO()
-        try:
-            command = ["sh", "-c", script()]
-            done = guest.run(self._folder.objects / "linux", command, fs="none", stream=said, timeout_s=600)
-        except LabError as error:
-            return [" ".join(str(error).split())]
-        if done.status != 0:
-            return [f"the suites could not be run, status {done.status}"]
-        return failed(said.getvalue()) or ([] if suites(said.getvalue()) else ["there is no suite"])
+        done = self._run(["sh", "-c", script()])
+        return done.failures or failed(done.said) or ([] if suites(done.said) else ["there is no suite"])

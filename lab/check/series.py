@@ -19,10 +19,11 @@ from lab.check.configurations import CONFIGURATIONS
 from lab.check.docs import Docs
 from lab.check.folder import Folder
 from lab.check.kunit import KUnit
+from lab.check.load import Load
 from lab.check.patches import CheckTree, Patch, chosen
 from lab.check.strict import Strict
-from lab.machine import host
 from lab.tree.source import Source
+from lab.util import host
 from lab.util.errors import LabError, unknown_name
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
@@ -36,9 +37,12 @@ NAMES = (
     Coccinelle.name,
     Docs.name,
     KUnit.name,
+    Load.name,
 )
+#: What boots each patch.
+BOOTED = (KUnit.name, Load.name)
 #: What is checked unless something else is asked for: all that needs no link.
-USUAL = tuple(name for name in NAMES if name != KUnit.name)
+USUAL = tuple(name for name in NAMES if name not in BOOTED)
 # Made with the last patch only, of all of them.
 _OF_THE_WHOLE = (Docs.name,)
 
@@ -216,7 +220,8 @@ def _checks(source: Source, tree: CheckTree, home: Path, progress: Progress) -> 
     strict = Strict(folders["x86-64"], tree)
     coccinelle = Coccinelle(source, tree, home / "coccinelle")
     docs = Docs(source, tree, home / Docs.name, progress)
-    return [Checkpatch(source, tree), *compiled, strict, coccinelle, docs, KUnit(folders["um"])]
+    booted: list[Check] = [KUnit(folders["um"]), Load(folders["um"])]
+    return [Checkpatch(source, tree), *compiled, strict, coccinelle, docs, *booted]
 
 
 def _check(patch: Patch, checks: list[Check], tree: CheckTree, progress: Progress) -> list[Outcome]:

@@ -18,10 +18,10 @@ from lab.util.errors import LabError
     "--checks",
     metavar="NAME,...",
     callback=lambda context, option, value: value and listed_names(context, option, value),
-    help="Only these: checkpatch,um,x86-64,no-cgroup,no-block,arm64,strict,coccinelle,docs,kunit  "
-    "[default: all but kunit]",
+    help="Only these: checkpatch,um,x86-64,no-cgroup,no-block,i386,arm64,strict,coccinelle,docs,kunit,load  "
+    "[default: all but kunit and load]",
 )
-@click.option("--kunit", is_flag=True, help="Boot each patch too, and run its KUnit suites")
+@click.option("--boot", is_flag=True, help="Boot each patch too: checks kunit and load")
 @click.option("--fresh", is_flag=True, help="Check again what was checked before")
 @click.option(
     "--show", "shows", is_flag=True, help="Check nothing: show what is known, also of a run under way"
@@ -32,7 +32,7 @@ def check_series(
     *,
     patches: str | None,
     checks: list[str] | None,
-    kunit: bool,
+    boot: bool,
     fresh: bool,
     shows: bool,
     output: Path,
@@ -50,15 +50,15 @@ def check_series(
     from lab.check import series as checking
     from lab.result import report
 
-    if shows and (fresh or kunit):
-        raise click.UsageError("--show checks nothing: it goes without --fresh and --kunit")
+    if shows and (fresh or boot):
+        raise click.UsageError("--show checks nothing: it goes without --fresh and --boot")
     source = source_of(tree, series)
     if shows:
         found = checking.known(source, checks or checking.NAMES, patches)
     else:
         found = checking.check(
             source,
-            [*(checks or checking.USUAL), *(["kunit"] if kunit else [])],
+            [*(checks or checking.USUAL), *(checking.BOOTED if boot else [])],
             patches,
             fresh=fresh,
             show=lambda checked: click.echo(table.line(checked), err=True),

@@ -28,10 +28,10 @@ _DISK_BYTES = 10 << 30
 
 @cli.command()
 def check() -> None:
-    """Check that this machine has all that building and measuring need."""
+    """Check that this machine has all that is needed."""
     from lab.experiment import scenario
-    from lab.machine import host
     from lab.machine.hardware import QEMU_MIB
+    from lab.util import host
 
     size = scenario.load("headline").guest
     host.check(host.Need(disk_bytes=_DISK_BYTES, memory_bytes=(size.mem_mib + QEMU_MIB) << 20))
@@ -68,7 +68,7 @@ def weave(*, everywhere: bool, output: Path, tree: Path | None, series: str | No
 
 def _weave_everywhere(tree: Path | None, output: Path) -> int:
     """Print and keep the table of where our change weaves; return 1 if it does not somewhere."""
-    from lab.tree import everywhere
+    from lab.check import everywhere
 
     kernels = everywhere.try_all(
         [] if tree is None else [tree], show=lambda kernel: click.echo(everywhere.line(kernel), err=True)
@@ -95,7 +95,10 @@ def series(output: Path, tree: Path | None, series: str | None) -> None:
 @click.argument("flavours", nargs=-1, metavar="[stock|prepared|parallel|debug|nocgroup|traced|kcsan]...")
 @source_options
 def build(flavours: tuple[str, ...], machine: str | None, tree: Path | None, series: str | None) -> None:
-    """Build kernels, all that the tests need unless named; print where each is."""
+    """Build kernels and print where they are.
+
+    Unless named all that the tests need are built.
+    """
     from lab.tree import config
 
     if machine is not None and machine not in config.FRAGMENTS:

@@ -41,11 +41,11 @@ def bench(
     series: str | None,
     **rest: Any,
 ) -> None:
-    """Measure stock against parallel, with the bounds, in one run.
+    """Measure stock, parallel and the bounds in one run.
 
     SCENARIO is the name of a file in scenarios/; "headline" unless given.
     """
-    from lab.experiment import bench as benches
+    from lab.bench import bench as benches
     from lab.experiment import scenario as scenarios
 
     scenarios.load(scenario)
@@ -61,7 +61,13 @@ def bench(
     metavar="FILE.fio",
     help="fio job file of your own, run as it is",
 )
-@click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=listed_names, help="Filesystems")
+@click.option(
+    "--fs",
+    default="xfs,ext4,f2fs",
+    show_default=True,
+    callback=listed_names,
+    help="Filesystems, with commas between them",
+)
 @click.option(
     "--device", default="brd", show_default=True, metavar="NAME", help="Test device, see pwb devices"
 )
@@ -70,14 +76,14 @@ def bench(
     default="1,2,4,8",
     show_default=True,
     callback=listed_contexts,
-    help="Numbers of contexts, or auto: the kernel finds one",
+    help="Numbers of contexts with commas between them, or auto: the kernel finds one",
 )
 @click.option(
     "--dirty-limits-mib",
     default="128",
     show_default=True,
     callback=listed_numbers,
-    help="Values for vm.dirty_bytes",
+    help="Dirty limits in MiB, with commas between them",
 )
 @click.option(
     "--memory",
@@ -114,8 +120,8 @@ def run(
     **rest: Any,
 ) -> None:
     """Compare stock and parallel on a fio job file of your own."""
-    from lab.experiment.bench import Where, run_job
-    from lab.experiment.plan import plan, source_at_hand
+    from lab.bench.bench import Where, run_job
+    from lab.bench.plan import plan, source_at_hand
 
     where = Where(scheduler, fresh, profiled)
     # Refuses a bad job before a kernel's source is fetched.
@@ -156,11 +162,11 @@ def compare(
     series: str | None,
     **rest: Any,
 ) -> None:
-    """Measure published claims, and show published and measured side by side.
+    """Measure published claims, and show both side by side.
 
     SCENARIO is a scenario with published numbers or bars in it; all of them unless given.
     """
-    from lab.experiment.bench import Where
+    from lab.bench.bench import Where, bench_all
     from lab.result import published_table as tables
 
     if folders and (scenarios or full):
@@ -168,7 +174,7 @@ def compare(
     if not folders:
         names = tables.known(list(scenarios))
         where = Where(scheduler, fresh)
-        folders = tuple(tables.measure(names, full=full, source=source_of(tree, series), where=where, **rest))
+        folders = tuple(bench_all(names, full=full, source=source_of(tree, series), where=where, **rest))
     tables.compare(list(folders), output or tables.OUTPUT)
 
 
@@ -193,16 +199,20 @@ def scaling(
     tree: Path | None,
     series: str | None,
 ) -> None:
-    """Show how workloads scale from 2 to 64 CPUs, and what limits each, with profiles.
+    """Show how workloads scale from 2 to 64 CPUs.
+
+    Profiles say what limits each.
 
     WORKLOAD is one of allocate, append, mmap, overwrite and small; all of them unless given: hours on two
     cores. A run that was interrupted goes on where it was.
     """
-    from lab.experiment.bench import Where
+    from lab.bench import bench as benches
+    from lab.result import provenance
     from lab.result import scaling as scalings
 
     source = source_of(tree, series)
-    where = Where(scheduler, fresh, profiled=True)
+    where = benches.Where(scheduler, fresh, profiled=True)
     for name in scalings.chosen(workloads):
-        scalings.keep(name, scalings.measure(name, source, where, most_cpus=most_cpus), output)
-    click.echo(f"{output / scalings.TABLE}")
+        measured = benches.bench(scalings.PREFIX + name, source=source, most_cpus=most_cpus, where=where)
+        scalings.keep(name, measured, output)
+    click.echo(f"{output / provenance.TABLE}")

@@ -15,9 +15,20 @@ from lab.util.errors import unknown_name
 @cli.command()
 @click.argument("names", nargs=-1, metavar="[wbctl|stock|parallel]...")
 @output_folder("packages", "Folder for the packages")
+@click.option(
+    "--modules",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What lsmod printed on the server: of Debian's modules build these only  [default: all]",
+)
 @source_options
-def deb(names: tuple[str, ...], output: Path, tree: Path | None, series: str | None) -> None:
-    """Make Debian packages of wbctl and of both kernels, all unless named; print where each is."""
+def deb(
+    names: tuple[str, ...], output: Path, modules: Path | None, tree: Path | None, series: str | None
+) -> None:
+    """Make Debian packages of wbctl and of both kernels.
+
+    All of them unless named. Prints where each is.
+    """
     from lab.package import kernel, lintian, wbctl
 
     known = ("wbctl", *kernel.FRAGMENTS)
@@ -30,7 +41,7 @@ def deb(names: tuple[str, ...], output: Path, tree: Path | None, series: str | N
             package = wbctl.make(output)
             lintian.check(package)
         else:
-            package = kernel.make(name, source_of(tree, series), output)
+            package = kernel.make(name, source_of(tree, series), output, modules)
             lintian.check(package, kernel.ACCEPTED)
         click.echo(package)
 
@@ -54,9 +65,10 @@ def deb(names: tuple[str, ...], output: Path, tree: Path | None, series: str | N
     help="The archive",
 )
 def field(jobs: tuple[Path, ...], packages: Path, output: Path) -> None:
-    """Make an archive that measures a job on a server of yours, stock against parallel.
+    """Make an archive that measures a job on a server of yours.
 
-    It needs no network there; its README.md says what to do. Read what comes back by pwb report.
+    It compares stock and parallel, and needs no network there; its README.md says what to do. Read what comes
+    back by pwb report.
     """
     from lab.package import field as archive
 

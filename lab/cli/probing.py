@@ -46,7 +46,10 @@ def _measure(probe: Probe[R], output: Path | None, tree: Path | None, series: st
 def pauses(
     *, fs: str, limit_mib: int, contexts: int, output: Path, tree: Path | None, series: str | None
 ) -> None:
-    """Draw dirty pages and the pauses of writers over time, stock beside parallel."""
+    """Draw dirty pages and the pauses of writers over time.
+
+    Those of stock stand beside those of parallel.
+    """
     from lab.probes.pauses.probe import Pauses
 
     known_filesystem(fs)
@@ -72,7 +75,10 @@ def changes(
     tree: Path | None,
     series: str | None,
 ) -> None:
-    """Draw the number of contexts that the kernel finds while the load starts, doubles, narrows and stops."""
+    """Draw the number of contexts while the load changes.
+
+    The kernel finds it by itself: the load starts, doubles, narrows and stops.
+    """
     from lab.probes.changes.probe import Changes
 
     _measure(Changes(tuple(fs), device, cpus, limit_mib), output, tree, series)
@@ -110,7 +116,10 @@ def waits(
     tree: Path | None,
     series: str | None,
 ) -> None:
-    """Show what the flushers wait for, on a device that waits, by a trace of the scheduler."""
+    """Show what flushers wait for on a device that waits.
+
+    A trace of the scheduler says it.
+    """
     from lab.probes.waits.probe import Waits
 
     known_filesystem(fs)
@@ -122,11 +131,11 @@ def waits(
 @output_folder("results/clock", "Folder for the result")
 @source_options
 def clock(*, tests: tuple[str, ...], output: Path, tree: Path | None, series: str | None) -> int:
-    """Show that the clock of the machine smp is right, with a table of what must hold.
+    """Show that the clock of the machine smp is right.
 
-    TEST is one of repeat, load, loop, device, rate, sleep, lock, sensitivity, uml and speed; all of them
-    unless given. Lines of the same tests that are in the output folder are replaced. The exit status is 1
-    when a bound is not met.
+    The table says of each test what must hold, and whether it does; the exit status is 1 where it does not.
+    TEST is one of repeat, load, loop, device, rate, sleep, lock, sensitivity, stream, uml and speed; all of
+    them unless given. Lines of the same tests that are in the output folder are replaced.
     """
     from lab.probes.clock import probe
 
@@ -146,7 +155,10 @@ def clock(*, tests: tuple[str, ...], output: Path, tree: Path | None, series: st
 def costs(
     *, cpus: int, possible_cpus: int | None, output: Path, tree: Path | None, series: str | None
 ) -> None:
-    """Measure what contexts cost where they bring nothing: memory, pages, a sync of a clean system."""
+    """Measure what contexts cost where they bring nothing.
+
+    That is memory, time to dirty a page, a sync of a clean system.
+    """
     from lab.probes.costs.probe import Costs
 
     _measure(Costs(cpus, possible_cpus), output, tree, series)
@@ -173,7 +185,7 @@ def ag(
     tree: Path | None,
     series: str | None,
 ) -> None:
-    """Measure what AG-aware writeback costs where it brings nothing, or what it does to extents."""
+    """Measure what AG-aware writeback costs, or does to extents."""
     from lab.probes.ag.probe import AgCosts, AgExtents
 
     if question == "costs":
@@ -186,7 +198,10 @@ def ag(
 @output_folder("results/isolation", "Folder for the result")
 @source_options
 def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
-    """Draw where XFS puts files that are written side by side, with and without write streams."""
+    """Draw where XFS puts files that are written side by side.
+
+    One picture is with write streams, one without.
+    """
     from lab.probes.isolation.probe import Isolation
 
     _measure(Isolation(), output, tree, series)
@@ -205,7 +220,10 @@ def isolation(*, output: Path, tree: Path | None, series: str | None) -> None:
 def amplification(
     *, output: Path, discard: bool, repetitions: int, tree: Path | None, series: str | None
 ) -> None:
-    """Measure what RocksDB makes flash write: without help, with life time hints, with write streams."""
+    """Measure how much RocksDB makes flash write.
+
+    Without help, with hints of life times, and with write streams.
+    """
     from lab.probes.amplification.probe import Amplification
 
     _measure(Amplification(discard, repetitions), output, tree, series)
@@ -223,7 +241,11 @@ def amplification(
 @output_folder("results/endurance", "Folder for the result")
 @source_options
 def endurance(*, fs: list[str], hours: float, output: Path, tree: Path | None, series: str | None) -> None:
-    """Show whether memory, kworkers or latencies grow under a load of writers, syncs, cgroups and resizes."""
+    """Show whether anything grows under a load of hours.
+
+    What may grow are memory, kworkers, writebacks and latencies; the load is writers, syncs, freezes, cgroups
+    that come and go, and changes of the contexts.
+    """
     from lab.probes.endurance.probe import Endurance
 
     for one in fs:

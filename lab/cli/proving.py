@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,7 @@ from lab.util.lock import whole_machine
 from lab.util.paths import REPO, cache_dir
 
 if TYPE_CHECKING:
-    from lab.experiment.cluster import SideBySide
+    from lab.bench.cluster import SideBySide
 
 
 def _workers(scheduler: str | None) -> AbstractContextManager[SideBySide | None]:
@@ -33,7 +35,7 @@ def _workers(scheduler: str | None) -> AbstractContextManager[SideBySide | None]
 
     To be held before a kernel is built: that takes minutes, and a cluster that is not there is said at once.
     """
-    from lab.experiment import cluster
+    from lab.bench import cluster
     from lab.machine import guest
 
     if scheduler is None:
@@ -45,9 +47,9 @@ def _workers(scheduler: str | None) -> AbstractContextManager[SideBySide | None]
 @click.argument("names", nargs=-1, metavar="[MUTANT]...")
 @output_folder("results/mutants", "Folder for the result, beside what is there already")
 def mutants(*, names: tuple[str, ...], output: Path) -> int:
-    """Build kernels that are broken on purpose, and see that a test catches each.
+    """See that a test catches each kernel broken on purpose.
 
-    MUTANT is the name of a file in tests/mutants/; all of them unless given: 20 minutes on two cores.
+    MUTANT is the name of a file in tests/mutants/; all of them unless given: half an hour on two cores.
     Fails if one survives.
     """
     from lab.proof import mutants as proof
@@ -70,6 +72,11 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
 @click.option("--machine", default="uml", show_default=True, metavar="uml|smp", help="Machine of the guests")
 @click.option("--cpus", default=2, show_default=True, help="Guest CPUs; on uml no more than the host has")
 @click.option("--cuts", default=100, show_default=True, type=click.IntRange(1), help="For each filesystem")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Begin no guest after so many  [default: all are run]",
+)
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first guest")
 @output_folder("results/cuts", "Folder for the result, beside what is there already")
 @scheduler_option
@@ -81,13 +88,14 @@ def cuts(
     machine: str,
     cpus: int,
     cuts: int,
+    minutes: float | None,
     seed: int,
     output: Path,
     scheduler: str | None,
     tree: Path | None,
     series: str | None,
 ) -> int:
-    """Cut the power of a device under load, and see that what was promised is there.
+    """Cut a device's power, and look for what was promised.
 
     Each guest cuts it 50 times, each time with other contexts, workers, affinities and modes. Fails if
     anything is lost, whatever the kernel.
@@ -97,23 +105,34 @@ def cuts(
 
     for name in fs:
         known_filesystem(name)
-    lost = False
+    lost, done = False, 0
 
     def show(outcome: proof.Outcome) -> None:
-        nonlocal lost
+        nonlocal lost, done
         lost = lost or bool(outcome.lost)
+        done += 1
         proof.keep([outcome], built, output)
         click.echo(outcome.line)
 
     with whole_machine("cutting the power of guests"), _workers(scheduler) as crew:
         built = build_kernel(kernel, source_of(tree, series), machine)
-        proof.run(proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed), show, crew)
+        wanted = proof.jobs(built, fs, cpus=cpus, cuts=cuts, seed=seed)
+        latest = time.monotonic() + 60 * (inf if minutes is None else minutes)
+        proof.run(wanted, show, crew, None if minutes is None else lambda: time.monotonic() < latest)
+    if minutes is not None:
+        click.echo(f"{done} of {len(wanted)} guests were run: none began after {minutes:g} minutes")
     click.echo(output / provenance.TABLE)
     return 1 if lost else 0
 
 
 @cli.command()
-@click.option("--load", "loads", multiple=True, metavar="NAME", help="sync, resize, cgroups or workers; all")
+@click.option(
+    "--load",
+    "loads",
+    multiple=True,
+    metavar="NAME",
+    help="sync, resize, cgroups or workers (again for more)  [default: all]",
+)
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="For each load")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The first seed")
 @click.option("--cpus", default=8, show_default=True, help="CPUs of each guest, which are emulated")
@@ -131,7 +150,9 @@ def schedules(
     tree: Path | None,
     series: str | None,
 ) -> int:
-    """Let CPUs stall in and around our code, by seeds, and see that nothing breaks.
+    """Let CPUs stall in our code, and see that nothing breaks.
+
+    Seeds say where, when and for how long.
 
     Each seed is a boot of the debug kernel in virtual time for each load. Fails if anything is lost, wrong
     or hangs, or the kernel reports.
@@ -164,7 +185,9 @@ def schedules(
 @packages_folder("Where pwb deb has put packages")
 @output_folder("results/installed", "Folder for the result")
 def installed(*, packages: Path, output: Path) -> None:
-    """Install the packages on a Debian server in QEMU, use them there, and remove them again.
+    """Install, use and remove the packages on a Debian server.
+
+    The server runs in QEMU.
 
     Prints the session at the server's console. Fails if anything is not as it should be.
     """

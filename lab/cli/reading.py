@@ -15,7 +15,9 @@ from lab.util.errors import LabError
 @cli.command()
 @click.argument("folder", default="results/latest", type=click.Path(path_type=Path), metavar="[RESULT]")
 def throttle(folder: Path) -> None:
-    """Print how a result of "pwb bench throttle-even" compares with stock, cell by cell.
+    """Print how a result on throttling compares with stock.
+
+    The result is one of "pwb bench throttle-even" or "throttle-skewed"; each cell has a line.
 
     RESULT is its folder; results/latest unless given.
     """
@@ -34,7 +36,9 @@ def throttle(folder: Path) -> None:
     help="Write one page of all these results, and nothing else",
 )
 def make_report(*, paths: tuple[Path, ...], output: Path | None) -> None:
-    """Make table, plots and index.html of results again, of interrupted ones too.
+    """Make table, plots and page of results again.
+
+    Interrupted results have them, too.
 
     RESULT is a folder below results/, or what the archive of pwb field has brought back from a server, of
     which results are made there; results/latest unless given.
@@ -73,7 +77,9 @@ def make_report(*, paths: tuple[Path, ...], output: Path | None) -> None:
 @click.argument("before", type=click.Path(exists=True, path_type=Path), metavar="A")
 @click.argument("after", type=click.Path(exists=True, path_type=Path), metavar="B")
 def show_diff(*, before: Path, after: Path) -> None:
-    """Show results A and B side by side: which settings differ, with a 95% interval, and in what else.
+    """Show which settings differ between results A and B.
+
+    A difference has its 95% interval, and beside it what else differs.
 
     Each is a folder below results/, or what the archive of pwb field has brought back from a server.
     """
@@ -98,9 +104,10 @@ def show_diff(*, before: Path, after: Path) -> None:
     "--name", help="Short name, which the docs know it by  [default: that of its scenario or folder]"
 )
 def keep(*, folder: Path | None, name: str | None) -> None:
-    """Keep a result in measurements/ for the docs, and make again what pages show of measurements.
+    """Keep a result for the docs, and renew what pages show.
 
-    RESULT is a folder below results/; without one only tables, pictures and pages are made again.
+    RESULT is a folder below results/; what is kept of it goes to measurements/. Without one only tables,
+    pictures and pages are made again.
     """
     from lab.docs import measurements, pages, pictures
 
@@ -128,7 +135,7 @@ def list_devices() -> None:
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.json")
 @click.option("--name", default="own", show_default=True, help="Name of the new device")
 def calibrate(*, measured: Path, name: str) -> None:
-    """Make a test device of what fio measured on a drive of yours.
+    """Make a test device that is like a drive of yours, by fio.
 
     FILE.json is what fio wrote with --output-format=json of the job devices/calibrate.fio.
     """

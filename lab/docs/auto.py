@@ -11,6 +11,8 @@ from lab.docs.derived import TITLES, one
 from lab.experiment.measure import FIGURES
 from lab.result.results import Cell
 from lab.util import markdown
+from lab.util.grouping import grouped
+from lab.util.progress import duration
 
 #: A figure, whether it is held against the best fixed number or against stock, and what is asked of the
 #: ratio, at least and at most.
@@ -70,9 +72,7 @@ class Found:
 
 def found_in(name: str) -> list[Found]:
     """Return what the kernel has found on each device and filesystem of a measurement."""
-    groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in measurements.cells(name):
-        groups.setdefault((cell.device, cell.fs), []).append(cell)
+    groups = grouped(lambda cell: (cell.device, cell.fs), measurements.cells(name))
     return [
         Found(
             load=LOADS.get(name, ""),
@@ -131,6 +131,32 @@ def misses(*names: str) -> str:
         said = f"{FIGURES[figure].name}, {bound} of {of}"
         rows.append([said, f"{len(known) - len(missed)} of {len(known)}", "; ".join(missed) or "-"])
     return markdown.table(("asked of `auto`", "kept by", "missed by"), rows, left=3)
+
+
+def reads(name: str) -> str:
+    """Return the table of what those get who read beside the writers: rate and p99 latency."""
+    rows = []
+    for each in found_in(name):
+        eight = one(each.fixed, contexts=8)
+        told = [_reads_said(cell) for cell in (each.stock, eight, each.auto)]
+        rows.append([DEVICES[each.auto.device], TITLES[each.auto.fs], *told])
+    heads = ("reads", "", "stock, MiB/s (p99)", "8 contexts", "`auto`")
+    return markdown.table(heads, rows, left=2)
+
+
+def _reads_said(cell: Cell) -> str:
+    rate, p99 = cell.read_mib_s, cell.read_latency_p99_us
+    return f"{rate.median:.0f} ({p99.median / 1e3:.1f} ms)" if rate and p99 else "-"
+
+
+def took() -> str:
+    """Return the table of how long measurements of the kernel's own number took."""
+    rows = []
+    for name in (name for name in measurements.names() if name.startswith("auto-")):
+        count, meta = len(measurements.cells(name)), measurements.meta(name)
+        took_s = "not noted" if meta.seconds is None else duration(meta.seconds)
+        rows.append([f"`./pwb bench {name}`", str(count - meta.boots_from_cache), took_s])
+    return markdown.table(("", "boots", "on two cores"), rows, left=1)
 
 
 def _of_base(each: Found, figure: str, *, is_best: bool) -> float | None:

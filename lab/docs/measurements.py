@@ -17,12 +17,13 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from lab.check import everywhere
 from lab.check import result as checked
 from lab.machine.server_console import Line
 from lab.probes.ag.probe import AgCosts, AgExtents
 from lab.probes.amplification.probe import Amplification
 from lab.probes.changes.probe import Changes
-from lab.probes.clock import probe as clock
+from lab.probes.clock import row as clock
 from lab.probes.costs.probe import Costs
 from lab.probes.endurance.probe import Endurance
 from lab.probes.isolation.probe import Isolation
@@ -33,7 +34,7 @@ from lab.proof import cuts, installed, mutants, schedules
 from lab.result import published_table, report, results, throttle
 from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
-from lab.tree import change, everywhere
+from lab.tree import change
 from lab.tree.source import SERIES
 from lab.util.errors import LabError, unknown_name
 from lab.util.paths import REPO
@@ -74,6 +75,8 @@ class Meta(BaseModel):
         kernels: those that were booted, by their flavours; none if not known.
         notes: remarks on the circumstances.
         scenario: of a result of the bench, by its keys.
+        seconds: of the host that it took; None if not known.
+        boots_from_cache: how many boots of it had been measured before.
     """
 
     view: str | None = None
@@ -83,6 +86,8 @@ class Meta(BaseModel):
     kernels: dict[str, Booted] = {}
     notes: list[str] = []
     scenario: dict[str, Any] = {}
+    seconds: float | None = None
+    boots_from_cache: int = 0
 
     @property
     def is_of_this_kernel(self) -> bool:
@@ -113,7 +118,7 @@ def _published(data: bytes, meta: Meta) -> str:
 
 
 def _clock(data: bytes, meta: Meta) -> str:
-    return clock.HEADING + clock.table(TypeAdapter(list[clock.Row]).validate_json(data))
+    return clock.page(TypeAdapter(list[clock.Row]).validate_json(data))
 
 
 def _cuts(data: bytes, meta: Meta) -> str:

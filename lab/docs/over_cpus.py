@@ -15,6 +15,8 @@ from lab.util import markdown
 FUNCTIONS = 3
 STOCK = "stock, MiB/s"
 EVERY_CPU = "a context for each CPU"
+#: What is asked of any number of contexts, as a multiple of stock's throughput.
+ASKED = 0.98
 
 
 def scaling(name: str) -> str:
@@ -60,6 +62,28 @@ def multiples_over_cpus(name: str) -> str:
             told = ["-" if ratio is None else f"{ratio:.2f} x" for ratio in ratios]
             rows.append(["", said, *told])
     return markdown.table(["fs", "", *_heads(counts)], rows, left=2)
+
+
+def losses(*names: str) -> str:
+    """Return the table of how many cells of each measurement keep what is asked of stock's throughput.
+
+    Args:
+        names: of measurements of the map, ``scaling-WORKLOAD``.
+    """
+    rows = []
+    for name in names:
+        cells = measurements.cells(name)
+        stock = {(cell.fs, cell.cpus): cell.mib_s.median for cell in cells if cell.variant == "stock"}
+        ours = {
+            f"{TITLES[cell.fs]} {cell.cpus} CPUs, {cell.label}": cell.mib_s.median / stock[cell.fs, cell.cpus]
+            for cell in cells
+            if cell.variant == "parallel"
+        }
+        # A digit more than what is asked: what is missed by little must not look kept.
+        missed = [f"{where} {ratio:.3f}" for where, ratio in ours.items() if ratio < ASKED]
+        kept = f"{len(ours) - len(missed)} of {len(ours)}"
+        rows.append([f"`{name.removeprefix('scaling-')}`", kept, "; ".join(missed) or "-"])
+    return markdown.table(("workload", f"at least {ASKED} of stock", "less"), rows, left=3)
 
 
 def limits(name: str, *cpus: str) -> str:

@@ -19,7 +19,7 @@ from lab.docs import derived, measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import Spread
 from lab.result import plots, throttle
-from lab.result.plots import BOUND_STYLES
+from lab.result.look import BOUND_STYLES
 from lab.result.results import Cell
 
 STOCK_COLOUR = "#8a8f98"

@@ -8,7 +8,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +21,7 @@ from lab.experiment.window import (
     dirty_growth,
     jobs_began_s,
     mib_s,
+    mib_s_in_parts,
     steady_window,
     written_bytes,
 )
@@ -46,13 +47,14 @@ class FiguresOf(BaseModel, Generic[V]):
 
     A figure that could not be had is None. ``mib_s`` is at the device. Latencies are fio's, of writes; None
     where the job wrote nothing. ``slowest_job_mib_s`` is what the slowest of fio's jobs wrote into the cache;
-    None for a single job, or one that asks fio for group_reporting. ``dirty_max_mib`` counts dirty pages and
-    those under writeback together. ``dirty_growth_mib`` tells whether dirty pages still grew: of the means
-    of the window's four quarters, the smallest rise from one to the next, times three, the number of rises;
-    0 or less if one of them fell, None without a steady window. ``cpu_busy`` is the share of all CPUs' time
-    that was not idle. ``seconds`` is from when the jobs are at work until all they wrote is on the device; it
-    says something about a job of a fixed size only. ``contexts_used`` is the number of writeback contexts
-    when the job ended; None for a stock kernel.
+    None for a single job, or one that asks fio for group_reporting. ``read_mib_s`` is what all of fio's jobs
+    read together; None where none reads, as ``read_latency_p99_us`` is. ``dirty_max_mib`` counts dirty pages
+    and those under writeback together. ``dirty_growth_mib`` tells whether dirty pages still grew: of the
+    means of the window's four quarters, the smallest rise from one to the next, times three, the number of
+    rises; 0 or less if one of them fell, None without a steady window. ``cpu_busy`` is the share of all CPUs'
+    time that was not idle. ``seconds`` is from when the jobs are at work until all they wrote is on the
+    device; it says something about a job of a fixed size only. ``contexts_used`` is the number of writeback
+    contexts when the job ended; None for a stock kernel.
     """
 
     mib_s: Annotated[V, Figure("throughput", "MiB/s", "MiB/s", ".0f", better="more")]
@@ -70,6 +72,8 @@ class FiguresOf(BaseModel, Generic[V]):
     ] = None
     cpu_busy: Annotated[V | None, Figure("CPUs busy", heading="CPUs busy", form=".0%")] = None
     slowest_job_mib_s: Annotated[V | None, Figure("slowest job", "MiB/s", better="more")] = None
+    read_mib_s: Annotated[V | None, Figure("reads", "MiB/s", better="more")] = None
+    read_latency_p99_us: Annotated[V | None, Figure("p99 latency of reads", "µs", better="less")] = None
     dirty_mib: Annotated[V | None, Figure("dirty pages", "MiB")] = None
     dirty_max_mib: Annotated[V | None, Figure("most dirty", "MiB", better="less")] = None
     dirty_growth_mib: Annotated[V | None, Figure("growth of dirty pages", "MiB")] = None
@@ -148,11 +152,10 @@ def figures(
     mean, p99 = write_latency_us(fio)
     counts_time = steady and not between_mib
     growth = dirty_growth(window) if counts_time else None
-    pieces = cut(window, parts) if counts_time else [window]
     mib_per_page = raw.page_bytes / MIB
     return Figures(
         mib_s=mib_s(window),
-        parts_mib_s=[mib_s(piece) for piece in pieces],
+        parts_mib_s=mib_s_in_parts(window, parts if counts_time else 1),
         steady=steady,
         flusher_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=True), written),
         kworker_cpu_s_per_gib=_per_gib(cpu_s(window, flushers_only=False), written),
@@ -160,6 +163,8 @@ def figures(
         latency_mean_us=mean,
         latency_p99_us=p99,
         slowest_job_mib_s=slowest_job_mib_s(fio),
+        read_mib_s=read_mib_s(fio),
+        read_latency_p99_us=_p99_us(fio, "read"),
         dirty_mib=statistics.fmean(sample.dirty for sample in window) * mib_per_page,
         dirty_max_mib=max(sample.dirty + sample.writeback for sample in window) * mib_per_page,
         dirty_growth_mib=None if growth is None else growth * mib_per_page,
@@ -244,24 +249,39 @@ def write_latency_us(fio: dict[str, Any]) -> tuple[float | None, float | None]:
         return None, None
     count = sum(job["lat_ns"]["N"] for job in jobs)
     mean_ns = sum(job["lat_ns"]["mean"] * job["lat_ns"]["N"] for job in jobs) / count
-    bins = write_latencies_ns(fio)
-    return mean_ns / 1e3, _percentile(bins, 0.99) / 1e3 if bins else None
+    return mean_ns / 1e3, _p99_us(fio, "write")
 
 
-def write_latencies_ns(fio: dict[str, Any]) -> Counter[int]:
-    """Return how many writes of all jobs took how long, as fio counts them (``clat``, or else ``lat``)."""
+def latencies_ns(fio: dict[str, Any], kind: Literal["read", "write"]) -> Counter[int]:
+    """Return how many reads or writes of all jobs took how long, as fio counts them.
+
+    Args:
+        fio: what fio wrote (``--output-format=json+``).
+        kind: which of them; their ``clat`` counts, or else their ``lat``.
+    """
     bins: Counter[int] = Counter()
     for job in fio["jobs"]:
-        write = job["write"]
-        counted = write["clat_ns"].get("bins") or write["lat_ns"].get("bins", {})
-        bins.update({int(ns): writes for ns, writes in counted.items()})
+        of = job.get(kind, {})
+        counted = of.get("clat_ns", {}).get("bins") or of.get("lat_ns", {}).get("bins", {})
+        bins.update({int(ns): times for ns, times in counted.items()})
     return bins
+
+
+def _p99_us(fio: dict[str, Any], kind: Literal["read", "write"]) -> float | None:
+    bins = latencies_ns(fio, kind)
+    return _percentile(bins, 0.99) / 1e3 if bins else None
 
 
 def _percentile(bins: Counter[int], part: float) -> int:
     values = sorted(bins)
     so_many = itertools.accumulate(bins[value] for value in values)
     return next(value for value, seen in zip(values, so_many, strict=True) if seen >= part * bins.total())
+
+
+def read_mib_s(fio: dict[str, Any]) -> float | None:
+    """Return what all jobs read together, in MiB/s; None where none reads."""
+    rates = [job["read"]["bw_bytes"] / MIB for job in fio["jobs"] if job.get("read", {}).get("bw_bytes")]
+    return sum(rates) if rates else None
 
 
 def slowest_job_mib_s(fio: dict[str, Any]) -> float | None:

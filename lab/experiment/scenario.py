@@ -250,7 +250,7 @@ class Scenario(Strict):
         """Return the same scenario on another machine, or with other CPUs; None: as it says itself.
 
         Raises:
-            LabError: there is no such scenario.
+            LabError: with these values it is none.
         """
         asked = {"machine": machine, "cpus": cpus}
         changed = self.guest.model_dump() | {key: value for key, value in asked.items() if value is not None}
@@ -306,7 +306,7 @@ class Scenario(Strict):
         """Return the same scenario without its further numbers of CPUs above this one.
 
         Raises:
-            LabError: there is no such scenario.
+            LabError: with these values it is none.
         """
         return self._changed(scaling=[cpus for cpus in self.scaling if cpus <= most_cpus])
 
@@ -314,14 +314,21 @@ class Scenario(Strict):
         """Return the scenario that ``--full`` runs.
 
         Raises:
-            LabError: there is no such scenario.
+            LabError: with these values it is none.
         """
         return self._changed(**self.full.model_dump(exclude_none=True))
 
     def _changed(self, **changes: Any) -> Scenario:
-        """Return the scenario with other values; CPUs that its guest has anyway are no further ones."""
+        """Return the scenario with other values.
+
+        CPUs that its guest has anyway are no further ones, and User-mode Linux has no more than its host.
+
+        Raises:
+            LabError: with these values it is none.
+        """
         values = self.model_dump() | changes
-        scaling = [cpus for cpus in values["scaling"] if cpus != values["guest"]["cpus"]]
+        guest = values["guest"]
+        scaling = [cpus for cpus in values["scaling"] if cpus != guest["cpus"] and guest["machine"] != "uml"]
         try:
             return Scenario.model_validate(values | {"scaling": scaling})
         except ValidationError as error:

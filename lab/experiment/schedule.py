@@ -12,6 +12,7 @@ from lab.experiment.axes import Contexts, Filesystem, axes_of
 from lab.experiment.scenario import Bound, Limit, Machine, Scenario, Window
 from lab.experiment.setting import Setting
 from lab.machine import devices
+from lab.util.grouping import grouped
 
 # For the time remaining, until the first boots tell better: a boot with mkfs and layout, the start of fio and
 # the counting of extents, the rate of the final sync, the rate of a job that writes a scenario's files once,
@@ -237,7 +238,4 @@ def _rotated(settings: list[Setting], number: int) -> list[Setting]:
 
 def _mergeable(settings: list[Setting]) -> list[tuple[Setting, ...]]:
     """Put together what differs only by what can be changed under a mounted filesystem."""
-    found: dict[Setting, list[Setting]] = {}
-    for setting in settings:
-        found.setdefault(setting.before_mount, []).append(setting)
-    return [tuple(group) for group in found.values()]
+    return [tuple(group) for group in grouped(lambda one: one.before_mount, settings).values()]

@@ -7,6 +7,8 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+import numpy as np
+
 from guest.sampler import IDLE_SECTORS
 from lab.experiment.raw import RawRun, Sample
 from lab.util.errors import LabError
@@ -121,6 +123,19 @@ def written_bytes(window: Sequence[Sample]) -> int:
 def mib_s(window: Sequence[Sample]) -> float:
     """Return the rate at the device in a window, in MiB/s."""
     return written_bytes(window) / MIB / (window[-1].t - window[0].t)
+
+
+def mib_s_in_parts(window: Sequence[Sample], parts: int) -> list[float]:
+    """Return the rates at the device in pieces of equal length of a window, in MiB/s; their mean is the rate.
+
+    Between two samples what was written grows steadily. There are fewer than ``parts`` where there are too
+    few samples, or pieces would be one another's interpolation.
+    """
+    times = [sample.t for sample in window]
+    ends = np.linspace(times[0], times[-1], min(parts, len(window) - 1) + 1)
+    written = np.interp(ends, times, [sum(sample.sectors) * SECTOR_BYTES / MIB for sample in window])
+    rates: list[float] = (np.diff(written) / np.diff(ends)).tolist()
+    return rates
 
 
 def dirty_growth(window: Sequence[Sample]) -> float | None:

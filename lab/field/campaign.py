@@ -37,6 +37,10 @@ LOOK_S = 2.0
 _LEFT_ALONE = ("wb_affinity", "wb_workers")
 
 
+class BusyError(LabError):
+    """Another run is going on."""
+
+
 @dataclass(frozen=True)
 class Options:
     """What an administrator asks for.
@@ -189,6 +193,7 @@ class Campaign:
                     return path
                 self._set(contexts)
                 raw, fio = trial.measure(self.place, work, self.job, self.system, self.most_s)
+                self._check_set(contexts)
                 begun.runs.append(Trial(number, contexts, raw, fio))
                 path = record.save(begun, self.results)
                 name = f"contexts: {contexts}" if self.place.is_parallel else "stock"
@@ -218,6 +223,18 @@ class Campaign:
                 "times the possible CPUs; name others by --contexts"
             ) from None
 
+    def _check_set(self, contexts: int | str) -> None:
+        """Raise LabError where somebody else has set the number during a run."""
+        if not self.place.is_parallel:
+            return
+        path = self.place.bdi / CONTEXTS
+        found = path.read_text().split()[0]
+        if found != str(contexts):
+            raise LabError(
+                f"{path} is {found} after a run with {contexts}: expected nobody else to set it meanwhile; "
+                "take the disk's line out of /etc/wbctl.conf for the time of the run"
+            )
+
     def _record(self, others_mib_s: float) -> Record:
         place = self.place
         files = (place.bdi / name for name in _LEFT_ALONE)
@@ -246,14 +263,14 @@ def alone(system: System) -> Iterator[None]:
     """Hold the lock that one run on this machine may have: on a folder of the kernel's, nothing is written.
 
     Raises:
-        LabError: another run has it.
+        BusyError: another run has it.
     """
     folder = os.open(system.sys / "class" / "bdi", os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabError(
+            raise BusyError(
                 "another ./field run is going on this machine: expected one at a time; wait until it ends, "
                 "or stop it with Ctrl-C"
             ) from None
@@ -270,8 +287,9 @@ def clean(place: Place, system: System, say: Callable[[str], None]) -> None:
     """
     work = Work(place, system)
     if work.is_left():
-        say(f"an earlier run was killed: {work.folder} is removed")
-        for line in work.end():
+        with signals.ignored():
+            said = work.end()
+        for line in (f"an earlier run was killed: {work.folder} is removed", *said):
             say(line)
 
 

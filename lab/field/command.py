@@ -13,10 +13,11 @@ import shutil
 import sys
 import tarfile
 from pathlib import Path
+from typing import get_args
 
 from guest.plan import LoadError
 from lab.field import job, place, record, signals
-from lab.field.campaign import AUTO, QUIET_MIB_S, Campaign, Options, alone, clean
+from lab.field.campaign import AUTO, QUIET_MIB_S, BusyError, Campaign, Options, alone, clean
 from lab.field.place import System
 from lab.field.undo import CONTEXTS, Work
 from lab.util.errors import LabError
@@ -42,6 +43,9 @@ def main(arguments: list[str], home: Path, system: System | None = None) -> int:
         return int(asked.act(asked, home, system or System()))
     except (LabError, LoadError, OSError) as error:
         print(f"field: error: {error}", file=sys.stderr)
+        # What went wrong first, where putting things back went wrong, too.
+        if isinstance(error.__context__, (LabError, LoadError)):
+            print(f"field: error before that: {error.__context__}", file=sys.stderr)
         return 1
     except signals.Signalled as signalled:
         print("field: interrupted; the runs that had ended are kept", file=sys.stderr)
@@ -95,7 +99,13 @@ def _check(asked: argparse.Namespace, home: Path, system: System) -> int:
     campaign = _prepared(asked, home, system)
     for line in _overview(campaign):
         print(line)
-    if Work(campaign.place, system).is_left():
+    try:
+        with alone(system):
+            is_left = Work(campaign.place, system).is_left()
+    except BusyError as error:
+        print(f"running       {error}")
+        is_left = False
+    if is_left:
         print(f"left          a run was killed here; ./field restore {asked.folder} puts everything back")
     campaign.check()
     return 0
@@ -111,7 +121,7 @@ def _run(asked: argparse.Namespace, home: Path, system: System) -> int:
 
 
 def _restore(asked: argparse.Namespace, home: Path, system: System) -> int:
-    where = place.find(asked.folder, system)
+    where = place.find(asked.folder, system, to_write=False)
     with alone(system):
         clean(where, system, _say)
     return 0
@@ -119,7 +129,9 @@ def _restore(asked: argparse.Namespace, home: Path, system: System) -> int:
 
 def _pack(asked: argparse.Namespace, home: Path, system: System) -> int:
     folder = asked.output or home / RESULTS
-    found = sorted(folder.glob("*.json"))
+    # Nothing else that may lie in the folder leaves the server.
+    records = (path for kind in get_args(record.Kind) for path in folder.glob(f"[!.]*-{kind}.json"))
+    found = sorted(path for path in records if path.is_file() and not path.is_symlink())
     if not found:
         raise LabError(f"{folder} has no results: expected those of ./field run DIR")
     path = folder / PACKED
@@ -215,17 +227,19 @@ def _say(line: str) -> None:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
     return value
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
+    if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text}: expected a whole number from 1")
-    return value
+    return int(text)
 
 
 def _contexts(text: str) -> list[int | str]:

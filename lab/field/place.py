@@ -81,8 +81,14 @@ class Place:
         return self.free_mib < RESERVE / 2 * self.size_mib
 
 
-def find(folder: Path, system: System) -> Place:
+def find(folder: Path, system: System, *, to_write: bool = True) -> Place:
     """Find out what a directory lies on.
+
+    Args:
+        folder: the directory.
+        system: where the kernel shows itself.
+        to_write: whether it is to be measured in; else what a run has left there is to be put back, and the
+            filesystem may be read-only since.
 
     Raises:
         LabError: it is none to measure in.
@@ -93,7 +99,9 @@ def find(folder: Path, system: System) -> Place:
             f"mkdir {folder}"
         )
     folder = folder.resolve()
-    if not os.access(folder, os.W_OK | os.X_OK):
+    if to_write and os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise LabError(f"{folder} lies on a filesystem that is mounted read-only: remount it to be written")
+    if to_write and not os.access(folder, os.W_OK | os.X_OK):
         raise LabError(
             f"{folder} cannot be written: expected a directory of yours; run this as root, or chown"
         )

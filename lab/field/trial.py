@@ -107,7 +107,8 @@ def _run_fio(place: Place, files: Path, text: str, *, job: Path, system: System,
         )
     finally:
         if process.poll() is None:
-            end_group(process)
+            # Settings are put back after this, whatever the disk does.
+            end_group(process, patient=False)
     if place.is_full:
         raise LabError(
             f"the job has left {place.free_mib:.0f} MiB free on {place.device}: expected a fortieth of it; "

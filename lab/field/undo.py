@@ -12,7 +12,7 @@ from lab.field.place import Place, System
 from lab.util.errors import LabError
 
 #: Made in the directory that is given, for the time of a run.
-FOLDER = "pwb-field"
+FOLDER = "pwb-field-run"
 NOTE = "unfinished.json"
 CONTEXTS = "nwritebacks"
 # Of each pair the kernel keeps the one that was written last, and shows 0 for the other.
@@ -111,6 +111,9 @@ class Work:
         said, failed = [], []
         for name, value in self._saved.items():
             path = self._bdi / name if name == CONTEXTS else self._system.vm / name
+            if name == CONTEXTS and not self._bdi.is_dir():
+                said.append(f"{path} went with its device")
+                continue
             try:
                 if value == "0":
                     # The kernel shows 0 for a ratio while bytes count: 0 alone would change nothing.

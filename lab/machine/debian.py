@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pexpect
 
-from lab.machine import host, qemu
+from lab.machine import qemu
 from lab.machine.hardware import QEMU_MIB
 from lab.machine.server_console import Line, Server
+from lab.util import host
 from lab.util.apt import reachable
 from lab.util.errors import LabError
 

@@ -128,18 +128,18 @@ def run(
     if not command:
         raise LabError("no command for the guest: expected a program and its arguments")
     hardware = Hardware(
-        machine,
-        clock,
-        mem_mib,
-        cpus,
-        possible_cpus,
-        memory,
-        mips,
-        quantum_ns,
-        pause,
-        lanes,
-        samples,
-        stalls,
+        machine=machine,
+        clock=clock,
+        mem_mib=mem_mib,
+        cpus=cpus,
+        possible_cpus=possible_cpus,
+        memory=memory,
+        mips=mips,
+        quantum_ns=quantum_ns,
+        pause=pause,
+        lanes=lanes,
+        samples=samples,
+        stalls=stalls,
     )
     timeout_s = hardware.timeout_s if timeout_s is None else timeout_s
     if not timeout_s > 0:
@@ -213,7 +213,7 @@ def shell(
     """
     if not sys.stdin.isatty():
         raise LabError("a shell in a guest needs a terminal as standard input: without one, run a command")
-    hardware = Hardware(machine, clock, mem_mib, cpus)
+    hardware = Hardware(machine=machine, clock=clock, mem_mib=mem_mib, cpus=cpus)
     plan, arguments = _plan(hardware, fs=fs, device=device, count=device_count, size_mib=device_size_mib)
     with hardware.built() as built:
         built.machine.check_kernel(kernel)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lab.machine import host
+from lab.util import host
 
 MIB = 1 << 20
 

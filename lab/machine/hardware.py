@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.machine import host, smp, vtime
+from lab.machine import smp, vtime
 from lab.machine.process import Machine
 from lab.machine.qemu import find
 from lab.machine.uml import Uml
+from lab.util import host
 from lab.util.errors import LabError, unknown_name
 
 MACHINES = ("uml", "smp")
@@ -21,9 +22,9 @@ CLOCKS = ("virtual", "host")
 # Seconds of the host that a guest has unless the caller says otherwise. In virtual time a second of eight
 # busy CPUs takes half a minute.
 TIMEOUT_S, VIRTUAL_TIMEOUT_S = 300.0, 1800.0
-# What a guest needs besides the blocks of its memory-backed devices.
 # Shorter than the kernel's 120 s, and longer where CPUs wait for their turn on the host.
 HUNG_TASK_S, PATIENT_HUNG_TASK_S = 30, 240
+# What a guest needs besides the blocks of its memory-backed devices.
 BASE_MIB = 256
 # More of that on the machine smp, for each CPU.
 CPU_MIB = 4
@@ -31,7 +32,7 @@ CPU_MIB = 4
 QEMU_MIB = 512
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Hardware:
     """A machine as it is asked for.
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 
-from lab.machine import host
 from lab.package import folder
 from lab.tree import change
+from lab.util import host
 from lab.util.errors import LabError
 from lab.util.paths import REPO
 from lab.util.process import stream

@@ -39,7 +39,7 @@ def check(probe: Probe[R]) -> None:
     made = ("device", "device_size_mib")
     for boot in probe.boots():
         hardware = Hardware(
-            probe.machine, **{name: boot.options[name] for name in size if name in boot.options}
+            machine=probe.machine, **{name: boot.options[name] for name in size if name in boot.options}
         )
         asked = {"fs": "xfs", "device": "nolat"} | {
             name: boot.options[name] for name in ("fs", *made) if name in boot.options

@@ -24,8 +24,11 @@ LOCKS = frozenset(
         "folio",
         "buffer",
         "bit",
+        "futex",
     }
 )
+# A lock of user space says nothing by the system call in which tasks wait for it.
+OF_THE_JOB = "the job itself (futex)"
 
 
 class Bottleneck(BaseModel):
@@ -34,7 +37,8 @@ class Bottleneck(BaseModel):
     Attributes:
         shares: of all CPU time: ``user``, ``kernel`` (without spinning), ``spinning``, ``idle``.
         functions: the functions with most time of their own -> their share of the time that was not idle.
-        lock: the function in which tasks wait most for another's lock, asleep or spinning; empty if none do.
+        lock: the function in which tasks wait most for another's lock, asleep or spinning, or
+            :data:`OF_THE_JOB`; empty if none do.
         lock_tasks: how many wait there, on average.
     """
 
@@ -49,7 +53,7 @@ def bottleneck(profile: Profile) -> Bottleneck:
     waited_ms: dict[str, float] = defaultdict(float)
     for wait in profile.waits:
         if wait.kind in LOCKS:
-            waited_ms[wait.who] += wait.total_ms
+            waited_ms[OF_THE_JOB if wait.kind == "futex" else wait.who] += wait.total_ms
     for spin in profile.spins:
         waited_ms[spin.who] += spin.total_ms
     lock = max(waited_ms, key=lambda who: waited_ms[who], default="")

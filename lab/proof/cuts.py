@@ -7,13 +7,13 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from lab.experiment import cluster
-from lab.experiment.cluster import SideBySide
+from lab.bench import cluster
+from lab.bench.cluster import SideBySide
 from lab.machine import guest
 from lab.result import provenance
 from lab.tree.build import Kernel
@@ -72,6 +72,8 @@ class Outcome:
         passes: passes of the workers of AG-aware writeback, over all cuts.
         settings: how many cuts had each setting in force at the start of their load, such as
             ``nwritebacks auto``; empty where the kernel has none, or it was not noted.
+        taken: how often the filesystem took each thing that it may refuse, such as a write stream; empty
+            where it was not noted.
     """
 
     fs: str
@@ -87,6 +89,7 @@ class Outcome:
     mended: int = 0
     passes: int = 0
     settings: dict[str, int] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
@@ -137,20 +140,28 @@ def jobs(
     ]
 
 
-def run(wanted: Sequence[Job], take: Callable[[Outcome], None], crew: SideBySide | None = None) -> None:
+def run(
+    wanted: Sequence[Job],
+    take: Callable[[Outcome], None],
+    crew: SideBySide | None = None,
+    go_on: Callable[[], bool] | None = None,
+) -> None:
     """Run jobs side by side, and hand over what became of each as soon as it is known.
 
     Args:
         wanted: the jobs.
         take: is given each outcome.
         crew: runs them; None: this machine.
+        go_on: asked whether another guest may begin; None: all of them are wanted.
 
     Raises:
         LabError: a guest could not be set up, workers died on one, or the scheduler was lost.
     """
     # User-mode Linux has its CPUs at once only on as many cores; in virtual time one core does for all.
     own_cores = all(job.machine == "smp" for job in wanted)
-    cluster.hand_over(boot, wanted, take, mem_mib=MEM_MIB, runner=guest.run, crew=crew, own_cores=own_cores)
+    cluster.hand_over(
+        boot, wanted, take, go_on, mem_mib=MEM_MIB, runner=guest.run, crew=crew, own_cores=own_cores
+    )
 
 
 def boot(job: Job, *, lie: bool = False) -> Outcome:
@@ -166,6 +177,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
     began = time.monotonic()
     counts = dict.fromkeys(("promised", "longer", "mended", "passes"), 0)
     settings: dict[str, int] = {}
+    taken: dict[str, int] = {}
     try:
         done = guest.run(
             job.kernel,
@@ -182,7 +194,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
         else:
             found = json.loads(done.output.splitlines()[-1])
             counts = {name: found[name] for name in counts}
-            settings = found["settings"]
+            settings, taken = found["settings"], found["taken"]
             lost = [json.dumps(one) for one in found["lost"]]
     except GuestError as error:
         lost = [str(error)]
@@ -195,6 +207,7 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
         cuts=job.cuts,
         **counts,
         settings=settings,
+        taken=taken,
         lost=lost,
         host_s=round(time.monotonic() - began, 1),
     )
@@ -218,18 +231,25 @@ def _guest_of(one: Outcome) -> tuple[str, str, int, str]:
 
 
 def table(found: Sequence[Outcome]) -> str:
-    """Return the table of cuts, a row for each kind of guest; below it the settings that they had."""
-    counts = _settings_table(found)
-    return _cuts_table(found) + (f"\nCuts with each setting in force:\n\n{counts}" if counts else "")
+    """Return the table of cuts, a row for each kind of guest; below it the settings, and what was taken."""
+    settings = _counts_table("setting", found, lambda one: one.settings)
+    taken = _counts_table("taken", found, lambda one: one.taken)
+    return (
+        _cuts_table(found)
+        + (f"\nCuts with each setting in force:\n\n{settings}" if settings else "")
+        + (f"\nHow often a filesystem took what it may refuse:\n\n{taken}" if taken else "")
+    )
 
 
-def _settings_table(found: Sequence[Outcome]) -> str:
+def _counts_table(
+    title: str, found: Sequence[Outcome], counts_of: Callable[[Outcome], Mapping[str, int]]
+) -> str:
     every = {fs: Counter[str]() for fs in sorted({one.fs for one in found})}
     for one in found:
-        every[one.fs].update(one.settings)
+        every[one.fs].update(counts_of(one))
     names = sorted({name for counts in every.values() for name in counts})
     rows = [[name, *(f"{counts[name]:,}" for counts in every.values())] for name in names]
-    return markdown.table(("setting", *every), rows, left=1) if rows else ""
+    return markdown.table((title, *every), rows, left=1) if rows else ""
 
 
 def _cuts_table(found: Sequence[Outcome]) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from lab.experiment import cluster
-from lab.experiment.cluster import SideBySide
+from lab.bench import cluster
+from lab.bench.cluster import SideBySide
 from lab.machine import guest
 from lab.machine.smp import Stalls
 from lab.proof import places

@@ -17,6 +17,7 @@ from lab.experiment.setting import AUTO, Setting
 from lab.result.report import Rig
 from lab.result.results import Cell
 from lab.result.verdict import compared, null
+from lab.util.grouping import grouped
 
 #: The figure that each kind of claim is about.
 ABOUT: dict[Kind, str] = {
@@ -146,11 +147,9 @@ def gain(kind: Kind, base: float, new: float) -> float | None:
 
 
 def _places(cells: Iterable[Cell]) -> list[_Place]:
-    found: dict[tuple[Rig, str, int], list[Cell]] = {}
-    for cell in cells:
-        if cell.dirty_limit_mib is not None and cell.variant in ("stock", "parallel"):
-            found.setdefault((Rig.of(cell), cell.fs, cell.dirty_limit_mib), []).append(cell)
-    return [_Place(*key, cells=of) for key, of in found.items()]
+    compared = (cell for cell in cells if cell.variant in ("stock", "parallel"))
+    found = grouped(lambda cell: (Rig.of(cell), cell.fs, cell.dirty_limit_mib), compared)
+    return [_Place(rig, fs, limit, cells=of) for (rig, fs, limit), of in found.items() if limit is not None]
 
 
 def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
@@ -162,7 +161,8 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
     published = _published_gain(row)
     measured = _measured_gain(row.kind, base, new)
     if measured and base and new:
-        measured.low, measured.high = _bounds(row.kind, new, base, place, _candidates(place, contexts))
+        candidates = _candidates(place, Pick(contexts=contexts, **row.choice))
+        measured.low, measured.high = _bounds(row.kind, new, base, place, candidates)
     return Comparison(
         id=row.id,
         claim=row.claim,
@@ -216,11 +216,9 @@ def _bounds(
     return (significant(found.low), significant(found.high)) if found else (None, None)
 
 
-def _candidates(place: _Place, contexts: int | str | None) -> int:
-    """Return of how many cells the one is that has the best number of contexts."""
-    if contexts != "best":
-        return 1
-    return max(1, sum(cell.variant == "parallel" and cell.contexts is not None for cell in place.cells))
+def _candidates(place: _Place, *picks: Pick) -> int:
+    """Return of how many cells the best one was chosen."""
+    return max([1, *(len(_meant(place, one)) for one in picks if one.contexts == "best")])
 
 
 def _verdict(kind: Kind, published: float, measured: Gain | None, apart: float) -> str:
@@ -282,8 +280,7 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     ratio = significant(above / below) if above is not None and below else None
     low, high = None, None
     if cell and of:
-        chosen = "best" if "best" in (bar.cell.contexts, bar.of.contexts) else None
-        low, high = _bounds(bar.kind, cell, of, place, _candidates(place, chosen))
+        low, high = _bounds(bar.kind, cell, of, place, _candidates(place, bar.cell, bar.of))
     met = None
     if ratio is not None:
         met = (bar.at_least is None or ratio >= bar.at_least) and (
@@ -317,10 +314,10 @@ def _name(cell: Cell | None) -> str:
     return cell.label if cell else "not measured"
 
 
-def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
-    """Return the cell that is meant; None where there is none with a figure."""
-    found = [
-        (value.median, cell)
+def _meant(place: _Place, pick: Pick) -> list[Cell]:
+    """Return the cells that are meant, of which one is the best."""
+    return [
+        cell
         for cell in place.cells
         if cell.variant == pick.variant
         and _has_contexts(cell, pick)
@@ -329,7 +326,13 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
             for name, axis in AXES.items()
             if axis.applies(cell.variant, cell.contexts)
         )
-        and (value := figure(cell, kind)) is not None
+    ]
+
+
+def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
+    """Return the cell that is meant; None where there is none with a figure."""
+    found = [
+        (value.median, cell) for cell in _meant(place, pick) if (value := figure(cell, kind)) is not None
     ]
     if not found:
         return None

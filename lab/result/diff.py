@@ -20,6 +20,7 @@ from lab.result.interval import Interval, ratio_interval
 from lab.result.report import in_order
 from lab.result.results import Cell, Key
 from lab.result.verdict import Group, Kind, Verdict
+from lab.util.grouping import grouped
 from lab.util.markdown import table
 
 MIB = 1 << 20
@@ -145,8 +146,8 @@ def _came_to(a: Cell, b: Cell, limit: str) -> str:
 
 def _nulls(cells: Sequence[Cell]) -> dict[Group, float]:
     """Return by how much one context was off from stock, as a ratio, where a result has both."""
-    judged = verdict.verdicts(cells)
-    return {group: one.null for group, one in judged.items() if one.is_null_measured}
+    found = {group: verdict.measured_null(of) for group, of in grouped(verdict.Group.of, cells).items()}
+    return {group: null for group, null in found.items() if null is not None}
 
 
 def _held(a: Cell, b: Cell, nulls: Sequence[float]) -> tuple[Cell, Verdict]:

@@ -20,7 +20,8 @@ from lab.experiment.setting import AUTO, Setting
 from lab.field.campaign import QUIET_MIB_S
 from lab.field.record import FORMAT, NAME, Record, Trial
 from lab.result import page, results
-from lab.result.results import Key, Measured
+from lab.result.provenance import SUMMARY
+from lab.result.results import RAW, Key, Measured
 from lab.util.errors import LabError
 
 #: Seconds from when the job is at work until figures are taken, as for a job of a user's own on a bench.
@@ -40,7 +41,7 @@ def result_folders(path: Path, root: Path = results.RESULTS) -> list[Path]:
         LabError: an archive or a record that cannot be read, or with figures that cannot be worked out.
         OSError: ``root`` cannot be written.
     """
-    if path.is_dir() and ((path / "summary.json").exists() or not _texts(path)):
+    if path.is_dir() and ((path / SUMMARY).exists() or not _texts(path)):
         return [path.resolve()]
     jobs: dict[str, list[Record]] = {}
     for name, text in _texts(path).items():
@@ -150,7 +151,7 @@ def _run(record: Record, trial: Trial, key: Key, folder: Path) -> Measured:
         got = figures(raw, run, trial.fio, ramp_s=ramp_s, window_s=None)
     except (LabError, ValueError, KeyError) as error:
         raise LabError(f"{record.file_name}, round {trial.round}, {key.label}: {error}") from None
-    (home / "raw.json").write_text(json.dumps(trial.raw, separators=(",", ":")), encoding="utf-8")
+    (home / RAW).write_text(json.dumps(trial.raw, separators=(",", ":")), encoding="utf-8")
     (home / run.fio_json).write_text(json.dumps(trial.fio, separators=(",", ":")), encoding="utf-8")
     return Measured(key=key, round=trial.round, raw=f"raw/{home.name}/{run.fio_json}", figures=got)
 

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from lab.result import plots, profile, report, results, verdict
+from lab.result.provenance import TABLE
 from lab.result.results import Cell
 from lab.result.verdict import Group, Verdict
 
@@ -59,7 +60,7 @@ def remake(folder: Path) -> None:
         OSError, ValueError: the folder holds no result.
     """
     cells, meta = results.read(folder)
-    (folder / "table.md").write_text(report.markdown(cells, meta.get("notes", [])), encoding="utf-8")
+    (folder / TABLE).write_text(report.markdown(cells, meta.get("notes", [])), encoding="utf-8")
     plots.draw(folder, cells)
     write(folder)
 

@@ -115,7 +115,8 @@ def earlier_rows(folder: Path, kernels: Iterable[Kernel]) -> list[Any]:
         rows: list[Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    return rows if about["change"] == _change(kernels) else []
+    change = _change(kernels)
+    return rows if change is not None and about["change"] == change else []
 
 
 def add(

@@ -14,13 +14,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from lab.experiment import bench
 from lab.experiment import scenario as scenarios
-from lab.experiment.scenario import Machine
 from lab.result import plots, provenance, results
 from lab.result.comparison import Cleared, Comparison, Curve, Gain, clear, compare_cells
 from lab.result.report import terminal
-from lab.tree.source import Source
 from lab.util import markdown as tables
 from lab.util import picture
 from lab.util.errors import LabError
@@ -72,28 +69,6 @@ def known(names: list[str]) -> list[str]:
                 f"expected one of {', '.join(claiming)}"
             )
     return names or claiming
-
-
-def measure(
-    names: list[str],
-    *,
-    full: bool,
-    source: Source,
-    machine: Machine | None = None,
-    cpus: int | None = None,
-    where: bench.Where = bench.HERE,
-) -> list[Path]:
-    """Run scenarios one after the other and return their results folders.
-
-    Raises:
-        LabError: as :func:`lab.experiment.bench.bench`; what can be checked is checked for all
-            before the first runs.
-    """
-    for name in names:
-        bench.check(bench.scenario_of(name, full=full, machine=machine, cpus=cpus), scenarios.SCENARIOS)
-    return [
-        bench.bench(name, full=full, source=source, machine=machine, cpus=cpus, where=where) for name in names
-    ]
 
 
 def compare(folders: list[Path], output: Path, console: Console | None = None) -> Summary:

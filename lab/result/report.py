@@ -17,6 +17,7 @@ from lab.experiment.measure import FIGURES, Spread
 from lab.result import bottleneck_table, verdict
 from lab.result.results import Cell
 from lab.util import markdown as tables
+from lab.util.grouping import grouped
 
 # Wide enough for the table where there is no terminal to ask.
 PLAIN_WIDTH = 140
@@ -141,10 +142,7 @@ class Rig:
 
 def rigs(cells: Iterable[Cell]) -> dict[Rig, list[Cell]]:
     """Return the cells of each device and machine, in order."""
-    found: dict[Rig, list[Cell]] = {}
-    for cell in in_order(cells):
-        found.setdefault(Rig.of(cell), []).append(cell)
-    return found
+    return grouped(Rig.of, in_order(cells))
 
 
 def table(rig: Rig, shown: list[Cell], without: Sequence[str] = ()) -> Table:
@@ -192,12 +190,9 @@ def said_of(cells: list[Cell], quote: str = "") -> list[str]:
 
 def auto_said(cells: list[Cell]) -> list[str]:
     """Say how near the number of contexts that the kernel finds comes to the best of those measured."""
-    groups: dict[verdict.Group, list[Cell]] = {}
-    for cell in in_order(cells):
-        if cell.variant == "parallel":
-            groups.setdefault(verdict.Group.of(cell), []).append(cell)
+    ours = (cell for cell in in_order(cells) if cell.variant == "parallel")
     said = []
-    for shown in groups.values():
+    for shown in grouped(verdict.Group.of, ours).values():
         fixed = [cell for cell in shown if cell.contexts]
         best = max(fixed, key=lambda cell: cell.mib_s.median, default=None)
         tried = ", ".join(str(number) for number in sorted({cell.contexts or 0 for cell in fixed}))
@@ -260,14 +255,7 @@ def show(console: Console, cells: list[Cell], notes: list[str], folder: Path) ->
         highlight=False,
         soft_wrap=True,
     )
-    for name in (
-        "index.html",
-        "summary.json",
-        "meta.json",
-        "runs.csv",
-        "table.md",
-        *sorted(path.name for path in folder.glob("*.png")),
-    ):
+    for name in sorted(path.name for path in folder.iterdir() if path.is_file()):
         console.print(f"  {name}", markup=False, highlight=False)
 
 

@@ -33,10 +33,13 @@ from lab.experiment.setting import Setting
 from lab.profile.bottleneck import Bottleneck
 from lab.profile.summary import Profile
 from lab.result import profile
+from lab.result.provenance import META, SUMMARY
 from lab.util.paths import REPO
 
 RESULTS = REPO / "results"
 RUNS = "runs.csv"
+#: Of a boot: what its runs came to, before figures are made of it.
+RAW = "raw.json"
 
 
 class Key(Setting, frozen=True):
@@ -96,10 +99,8 @@ class Clock(BaseModel):
         """Make it from the counters of virtual time (docs/machine.md); None in the host's time."""
         if not counters.get("virtual_ns") or not counters.get("host_ns"):
             return None
-        lanes_ns = counters["host_ns"] * counters["lanes"]
-        return cls(
-            host_s_per_s=counters["host_ns"] / counters["virtual_ns"], lost=counters["lost_ns"] / lanes_ns
-        )
+        host_ns = counters["host_ns"]
+        return cls(host_s_per_s=host_ns / counters["virtual_ns"], lost=counters["lost_ns"] / host_ns)
 
 
 class Measured(BaseModel):
@@ -211,8 +212,8 @@ def publish(folder: Path) -> Path:
 
 def write(folder: Path, found: list[Cell], meta: dict[str, Any]) -> None:
     """Write ``summary.json``, the list of cells, and ``meta.json``, what they were measured with."""
-    (folder / "summary.json").write_text(text(found), encoding="utf-8")
-    (folder / "meta.json").write_text(json.dumps(meta, indent=1, default=str) + "\n", encoding="utf-8")
+    (folder / SUMMARY).write_text(text(found), encoding="utf-8")
+    (folder / META).write_text(json.dumps(meta, indent=1, default=str) + "\n", encoding="utf-8")
 
 
 def text(found: Iterable[Cell]) -> str:
@@ -247,14 +248,14 @@ def write_runs(folder: Path, measured: list[Measured]) -> None:
 
 def read(folder: Path) -> tuple[list[Cell], dict[str, Any]]:
     """Read back what :func:`write` wrote."""
-    listed = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    meta: dict[str, Any] = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    listed = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    meta: dict[str, Any] = json.loads((folder / META).read_text(encoding="utf-8"))
     return [Cell.model_validate(one) for one in listed], meta
 
 
 def read_raw(folder: Path) -> Raw:
     """Read what guest/load.py left in a results folder."""
-    return Raw.model_validate_json((folder / "raw.json").read_text(encoding="utf-8"))
+    return Raw.model_validate_json((folder / RAW).read_text(encoding="utf-8"))
 
 
 def run_folders(cell: Cell, folder: Path) -> list[Path]:

@@ -10,18 +10,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from lab.experiment import bench
 from lab.experiment import scenario as scenarios
 from lab.result import bottleneck_table, plots, results
-from lab.result.provenance import META
+from lab.result.provenance import META, TABLE
 from lab.result.report import in_order
 from lab.result.results import Cell
-from lab.tree.source import Source
 from lab.util import picture
 from lab.util.errors import unknown_name
 
 PREFIX = "scaling-"
-TABLE = "table.md"
 #: What is kept of the meta.json of a workload's result.
 FACTS = ("command", "date", "host", "change", "kernels", "commit")
 HEADING = """\
@@ -51,15 +48,6 @@ def chosen(names: Sequence[str]) -> list[str]:
     return [name for name in workloads() if not names or name in names]
 
 
-def measure(workload: str, source: Source, where: bench.Where, *, most_cpus: int | None = None) -> Path:
-    """Run the scenario of a workload, up to so many CPUs, and return the folder of its result.
-
-    Raises:
-        LabError: as :func:`lab.experiment.bench.bench`.
-    """
-    return bench.bench(PREFIX + workload, source=source, most_cpus=most_cpus, where=where)
-
-
 def keep(workload: str, result: Path, folder: Path) -> None:
     """Write the cells of a workload and its plot into a folder, and the table of what was measured alike.
 
@@ -74,7 +62,9 @@ def keep(workload: str, result: Path, folder: Path) -> None:
     (folder / f"{workload}.json").write_text(results.text(listed), encoding="utf-8")
     picture.save(folder / f"{workload}.png", plots.scaling(listed[0].device, listed))
     measured = {
-        name: other for name, other in _measured(folder).items() if other["change"] == about["change"]
+        name: other
+        for name, other in _measured(folder).items()
+        if about["change"] is not None and other["change"] == about["change"]
     }
     measured[workload] = {name: about[name] for name in FACTS}
     (folder / META).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")

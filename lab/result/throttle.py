@@ -6,6 +6,7 @@ from __future__ import annotations
 from statistics import geometric_mean
 
 from lab.experiment.measure import FIGURES, Spread
+from lab.experiment.setting import AUTO
 from lab.result.report import Rig, rigs
 from lab.result.results import Cell
 from lab.result.verdict import Group
@@ -40,7 +41,7 @@ def table(cells: list[Cell]) -> str:
             compared = zip(_figures(cell), _figures(_stock(cell, cells)), BARS.values(), strict=True)
             shown = [_ratio(ours, theirs, *bar) for ours, theirs, bar in compared]
             where = f"{cell.dirty_limit_mib} MiB{_rig_said(Rig.of(cell), cells)}"
-            rows.append([cell.fs, where, str(cell.contexts), *shown])
+            rows.append([cell.fs, where, str(cell.contexts or AUTO), *shown])
     return markdown.table(["fs", "dirty limit", "contexts", *HEADINGS], rows, left=1)
 
 
@@ -58,21 +59,22 @@ def means(cells: list[Cell]) -> str:
     rows = []
     for rig, of_rig in rigs(cells).items():
         ours = [cell for cell in of_rig if cell.variant == "parallel"]
-        for limit, contexts in sorted({(cell.dirty_limit_mib or 0, cell.contexts or 0) for cell in ours}):
+        settings = {(cell.dirty_limit_mib or 0, cell.contexts) for cell in ours}
+        for limit, contexts in sorted(settings, key=lambda setting: (setting[0], setting[1] or 0)):
             ratios = [mean(of_rig, name, limit, contexts) for name in BARS]
             shown = ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
-            rows.append([f"{limit} MiB{_rig_said(rig, cells)}", str(contexts), *shown])
+            rows.append([f"{limit} MiB{_rig_said(rig, cells)}", str(contexts or AUTO), *shown])
     return markdown.table(["dirty limit", "contexts", *HEADINGS], rows, left=0)
 
 
-def mean(cells: list[Cell], figure: str, limit_mib: int, contexts: int) -> float | None:
+def mean(cells: list[Cell], figure: str, limit_mib: int, contexts: int | None) -> float | None:
     """Return the geometric mean of a figure over the filesystems, as a multiple of stock's.
 
     Args:
         cells: of one result, on one device and machine.
         figure: its name.
         limit_mib: dirty limit.
-        contexts: their number.
+        contexts: their number; None where the kernel finds it.
 
     Returns:
         None where a filesystem has no such figure, or one of 0.
@@ -86,7 +88,7 @@ def mean(cells: list[Cell], figure: str, limit_mib: int, contexts: int) -> float
         if (cell.variant, cell.dirty_limit_mib, cell.contexts) == ("parallel", limit_mib, contexts)
     ]
     known = [ratio for ratio in ratios if ratio]
-    return geometric_mean(known) if len(known) == len(ratios) else None
+    return geometric_mean(known) if known and len(known) == len(ratios) else None
 
 
 def of_stock(cell: Cell, cells: list[Cell], figure: str) -> float | None:

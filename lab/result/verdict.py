@@ -21,6 +21,7 @@ from lab.experiment.axes import axes_of
 from lab.experiment.measure import COSTS, Spread
 from lab.result.interval import CONFIDENCE, Interval, paired_interval, ratio_interval
 from lab.result.results import Cell
+from lab.util.grouping import grouped
 
 #: How far apart two measurements of one kernel are taken to lie where the result has no null.
 ASSUMED_NULL = 0.05
@@ -182,9 +183,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     best = max(worth[id(cell)] for cell in whole or ours)
     as_good = [cell for cell in whole or ours if worth[id(cell)] >= best * (1 - AS_STOCK)]
     chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -worth[id(cell)]))
-    null = _null(one, stock, by=_to_judge)
-    if null is None:
-        null = _null(one, stock, by=_to_choose)
+    null = measured_null(cells)
     return Verdict(
         cell=chosen,
         stock=stock,
@@ -197,11 +196,15 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
 
 def verdicts(cells: Iterable[Cell]) -> dict[Group, Verdict]:
     """Judge every group of cells, in order of appearance."""
-    groups: dict[Group, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(Group.of(cell), []).append(cell)
-    found = {group: verdict(of) for group, of in groups.items()}
+    found = {group: verdict(of) for group, of in grouped(Group.of, cells).items()}
     return {group: one for group, one in found.items() if one is not None}
+
+
+def measured_null(cells: Sequence[Cell]) -> float | None:
+    """Return by how much one context was off from stock, by the rounds that judge; None if not known."""
+    one, stock = _null_pair(cells)
+    found = _null(one, stock, by=_to_judge)
+    return _null(one, stock, by=_to_choose) if found is None else found
 
 
 def is_null(cell: Cell) -> bool:

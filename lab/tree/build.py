@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.machine import host
 from lab.tree import change, config, held
 from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
 from lab.tree.source import Source
 from lab.tree.weave import Part, weave_identity
+from lab.util import host
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir

@@ -15,6 +15,8 @@ from lab.util.errors import LabError
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 STATUS = Path("/var/lib/dpkg/status")
+#: What an administrator, or a package, has apt run about its lists.
+HOOKS = tuple(f"APT::Update::{when}" for when in ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success"))
 
 _URL = re.compile(r"[a-z+]+:/\S+")
 _UNREACHABLE = re.compile(r"resolv|connect|network|timed? ?out|unreachable", re.IGNORECASE)
@@ -33,6 +35,8 @@ class Apt:
             (work / part).mkdir(parents=True, exist_ok=True)
         (work / "status").touch()
         (work / "sources.list").write_text("".join(f"{self.source(suite)}\n" for suite in suites))
+        # What the machine has done about its own lists is not for ours.
+        (work / "hooks.conf").write_text("".join(f"#clear {hook};\n" for hook in HOOKS))
         self._options = {
             "Dir::Etc::SourceList": work / "sources.list",
             "Dir::Etc::SourceParts": "-",
@@ -45,14 +49,14 @@ class Apt:
             # The sandbox user could not write to a cache below a home directory.
             "APT::Sandbox::User": "",
             "APT::Update::Error-Mode": "any",
-            "APT::Update::Post-Invoke-Success::": "",
             "Acquire::Languages": "none",
             "Acquire::Retries": "2",
             "Acquire::http::Timeout": "20",
         }
 
     def _apt(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        options = [f"-o{key}={value}" for key, value in self._options.items()]
+        options = [f"-c={self._work / 'hooks.conf'}"]
+        options += [f"-o{key}={value}" for key, value in self._options.items()]
         return subprocess.run(
             [program, *options, *arguments],
             cwd=self._work,

@@ -57,15 +57,21 @@ def stream(command: Sequence[str], cwd: Path, env: Mapping[str, str], seen: Call
         raise
 
 
-def end_group(child: subprocess.Popen[str]) -> None:
-    """End a process group, gently first: make removes half-written files when it is asked to end."""
+def end_group(child: subprocess.Popen[str], *, patient: bool = True) -> None:
+    """End a process group, gently first: make removes half-written files when it is asked to end.
+
+    Args:
+        child: its leader.
+        patient: whether to wait for what the kernel does not let go, such as for a disk that does not answer.
+    """
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         child.wait(_GRACE_S)
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(None if patient else _GRACE_S)
 
 
 def output(command: Sequence[str]) -> str:

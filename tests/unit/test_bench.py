@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.experiment import bench, cells, scenario, schedule, session
-from lab.experiment.cells import Kernels, Runner, Task
-from lab.experiment.cluster import Crew, InTurn
-from lab.machine import guest, host
+from lab.bench import bench, boot_task, session
+from lab.bench.boot_task import Kernels, Runner, Task
+from lab.bench.cluster import Crew, InTurn
+from lab.experiment import scenario, schedule
+from lab.machine import guest
 from lab.result import plots
 from lab.tree import build
 from lab.tree.build import Kernel
 from lab.tree.source import Source
+from lab.util import host
 from lab.util.errors import GuestError, LabError
 from lab.util.lock import whole_machine
 from lab.util.progress import duration
@@ -288,7 +290,7 @@ def test_a_run_that_counts_an_amount_ends_with_it(tmp_path: Path, kernels: Kerne
 def test_separate_bdis_share_the_cpus_that_mkfs_is_told(kernels: Kernels, tmp_path: Path) -> None:
     chosen = scenario.load("headline")
     told = {
-        boot.setting.variant: cells.task(boot, chosen, kernels, "", tmp_path).mkfs
+        boot.setting.variant: boot_task.task(boot, chosen, kernels, "", tmp_path).mkfs
         for boot in schedule.boots(chosen)
         if boot.fs == "xfs"
     }
@@ -406,7 +408,7 @@ def test_an_error_ends_what_the_crew_still_runs(tmp_path: Path, kernels: Kernels
     ended: list[str] = []
 
     class Told(InTurn):
-        def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = lambda: True) -> Generator[Task]:
+        def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] | None = None) -> Generator[Task]:
             try:
                 yield from super().run(tasks, go_on)
             finally:
@@ -645,3 +647,21 @@ def test_real_guests_with_chosen_inodes(tmp_path: Path, debug_kernel: Kernel) ->
     bad = chosen.model_copy(update={"mkfs": {"xfs": ["-d", "agcount=x"]}})
     with pytest.raises(LabError, match=r"mkfs.xfs on /dev/nullb0 failed: .*agcount"):
         _measure(bad, dict.fromkeys(("stock", "parallel"), debug_kernel), guest.run, tmp_path)
+
+
+def test_everything_is_checked_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(
+        bench, "check", lambda chosen, folder, where: order.append(("check", chosen.name, chosen.repetitions))
+    )
+
+    def run(name: str, *, full: bool, source: Source, **_: Any) -> Path:
+        order.append(("run", name))
+        return Path(name)
+
+    monkeypatch.setattr(bench, "bench", run)
+    names = ["t2", "blocked"]
+    assert bench.bench_all(names, full=True, source=SOURCE) == [Path(name) for name in names]
+    # As --full runs them.
+    checks = [("check", name, scenario.load(name).expanded().repetitions) for name in names]
+    assert order == [*checks, ("run", "t2"), ("run", "blocked")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.experiment import session
+from lab.bench import session
 from lab.profile.bottleneck import Bottleneck, bottleneck
 from lab.profile.offcpu import Waiting
 from lab.profile.oncpu import Function, Spinning
@@ -55,6 +55,12 @@ def test_most_waited_for_is_a_lock_by_sleep_and_spinning_together() -> None:
     found = bottleneck(profile(waits, [spin]))
     assert (found.lock, found.lock_tasks) == ("merge", 0.8)
     assert list(found.functions) == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def test_a_lock_of_the_load_is_no_lock_of_the_kernel() -> None:
+    waits = [waiting("merge", "mutex", 200), waiting("__x64_sys_futex", "futex", 4850)]
+    found = bottleneck(profile(waits, []))
+    assert (found.lock, found.lock_tasks) == ("the job itself (futex)", 9.7)
 
 
 def test_without_a_lock_none_is_named() -> None:

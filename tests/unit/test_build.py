@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.machine import host
 from lab.tree import build, config, held, kbuild
 from lab.tree.source import Source
 from lab.tree.weave import Woven
+from lab.util import host
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
@@ -342,7 +342,7 @@ import signal
 import sys
 from pathlib import Path
 from lab.tree import build, held
-from lab.machine import host
+from lab.util import host
 from lab.tree.source import Source
 from lab.tree.weave import Woven
 signal.signal(signal.SIGINT, signal.default_int_handler)

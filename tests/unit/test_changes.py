@@ -25,14 +25,29 @@ def test_each_part_of_the_load_has_a_row() -> None:
     assert found.rates == [(1.0, 100.0)]
     [boot] = PROBE.boots()
     assert PROBE.rows(boot, found) == [
-        {"part": "4 files", "contexts": 2, "mib_s": 100.0},
-        {"part": "nothing", "contexts": None, "mib_s": None},
+        {"part": "4 files", "contexts": 2, "mib_s": 100.0, "found": None, "changes": 0},
+        {"part": "nothing", "contexts": None, "mib_s": None, "found": None, "changes": 0},
     ]
     runs = pd.DataFrame([boot.axes | row for row in PROBE.rows(boot, found)])
     assert PROBE.table(runs).splitlines()[2:] == [
-        "| xfs | brd | 8 | 4 files | 2 | 100 |",
-        "| xfs | brd | 8 | nothing | - | - |",
+        "| xfs | brd | 8 | 4 files | 2 | 100 | - | 0 |",
+        "| xfs | brd | 8 | nothing | - | - | - | 0 |",
     ]
+
+
+def test_a_cold_start_and_a_steady_load_have_their_figures() -> None:
+    # 90 MiB/s until 3 s have passed and 100 from then on; the number changes at 1, 5, 9 and 16 s.
+    times = [half / 2 for half in range(41)]
+    contexts = [1 + sum(at >= change for change in (1, 5, 9, 16)) for at in times]
+    written = [int((90 * min(at, 3) + 100 * max(at - 3, 0)) * 1024) for at in times]
+    found = Recorded(
+        parts=[(0, "8 files"), (20, "nothing")], samples=list(zip(times, contexts, written, strict=True))
+    )
+    [boot] = PROBE.boots()
+    [steady, _] = PROBE.rows(boot, found)
+    assert steady["found"] == pytest.approx(0.9)
+    # Of 5, 9 and 16 s: that at 1 s belongs to the start.
+    assert steady["changes"] == 2
 
 
 def test_one_file_lasts_until_there_is_one_context() -> None:
@@ -47,6 +62,8 @@ def test_one_file_lasts_until_there_is_one_context() -> None:
     trial_s = seconds("SETTLE_TIME") + seconds("WINDOW")
     # From 64 it is halved six times; ahead of that is a trial that finds no more, and a rate to compare with.
     assert trial_s + seconds("MIN_BACKOFF") + seconds("WINDOW") + 6 * trial_s < in_guest.ONE_FILE_S
+    # And in the steady load from 8 to 4 and back.
+    assert 4 * trial_s + seconds("MIN_BACKOFF") + 2 * trial_s < in_guest.STEADY_S
 
 
 def test_each_part_runs_as_long_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:

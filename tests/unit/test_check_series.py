@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.check import result, series, table
+from lab.check import docs, result, series, table
 from lab.check.configurations import Configuration
 from lab.check.patches import Patch, chosen
 from lab.check.series import Checked, Outcome
 from lab.docs import measurements
-from lab.machine import host
 from lab.tree.source import Source
+from lab.util import host
 from lab.util.errors import LabError
 from tests.madeup import DEFS, FS_WRITEBACK, write_files
 
@@ -158,7 +158,7 @@ def source(source: Source) -> Source:
         "scripts/coccinelle/misc/bad.cocci": RULE,
         "scripts/kernel-doc": KERNEL_DOC,
     }
-    pages = {f"Documentation/{name}/index.rst": "" for name in ("admin-guide", "filesystems")}
+    pages = {f"Documentation/{name}/index.rst": "" for name in docs.FOLDERS}
     write_files(source.path, scripts | pages)
     (source.path / "scripts/kernel-doc").chmod(0o755)
     return source

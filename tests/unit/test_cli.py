@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 import signal
 import subprocess
 import sys
@@ -17,20 +18,23 @@ import pandas as pd
 import pytest
 
 from lab import cli
+from lab.bench import bench, cluster
+from lab.check import everywhere
 from lab.check import series as checking
 from lab.check.patches import Patch
 from lab.check.series import Checked, Outcome
 from lab.docs import pages
-from lab.experiment import bench, cluster
-from lab.machine import devices, guest, hardware, host, vtime
+from lab.machine import devices, guest, hardware, vtime
 from lab.machine.hardware import Hardware
 from lab.package import folder, lintian
 from lab.package import kernel as package_kernel
 from lab.package import wbctl as package_wbctl
 from lab.probes import runner
 from lab.probes.amplification.probe import Amplification
+from lab.probes.clock import probe as clock
 from lab.result import profile, published_table, results
-from lab.tree import build, config, everywhere, series, source, weave
+from lab.tree import build, config, series, source, weave
+from lab.util import host
 from lab.util.errors import GuestError, LabError
 from lab.util.lock import whole_machine
 from lab.util.paths import REPO
@@ -77,7 +81,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(guest, "shell", calls.recorder("shell", SimpleNamespace(status=3)))
     monkeypatch.setattr(bench, "bench", calls.recorder("bench"))
     monkeypatch.setattr(bench, "run_job", calls.recorder("run_job"))
-    monkeypatch.setattr(published_table, "measure", calls.recorder("measure", [Path("r1")]))
+    monkeypatch.setattr(bench, "bench_all", calls.recorder("bench_all", [Path("r1")]))
     monkeypatch.setattr(published_table, "compare", calls.recorder("compare"))
     monkeypatch.setattr(series, "write_series", calls.recorder("write_series", [Path("0000.patch")]))
     monkeypatch.setattr(host, "check", calls.recorder("check"))
@@ -94,6 +98,16 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     listed = capsys.readouterr().out
     for command in cli.cli.commands:
         assert f"\n  {command} " in listed
+    # In 80 columns, too, each says what it does in a whole sentence.
+    said = listed.partition("Commands:")[2].strip().splitlines()
+    assert len(said) == len(cli.cli.commands)
+    assert [line for line in said if line.endswith("...") or not line.endswith(".")] == []
+
+
+def test_help_of_the_clock_names_every_test(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("clock", "--help") == 0
+    words = re.findall(r"\w+", capsys.readouterr().out)
+    assert [name for name in clock.TESTS if name not in words] == []
 
 
 def test_devices_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,9 +325,9 @@ def test_check_series_says_which_patch_fails(
     monkeypatch.setattr(checking, "check", calls.recorder("check", found))
     monkeypatch.setattr(checking, "known", calls.recorder("known", every))
     output = ["--output", str(tmp_path)]
-    assert run("check-series", "--patches", "2..3", "--checks", "um,arm64", "--kunit", *output) == 1
+    assert run("check-series", "--patches", "2..3", "--checks", "um,arm64", "--boot", *output) == 1
     _, given, names, wanted, _ = calls[-2]
-    assert (given, names, wanted) == (SOURCE, ["um", "arm64", "kunit"], "2..3")
+    assert (given, names, wanted) == (SOURCE, ["um", "arm64", "kunit", "load"], "2..3")
     # The result has what is known of all patches, whatever was asked for.
     assert calls[-1] == ("known", SOURCE, {})
     assert "| 2 | wb: x | +3 -1 | FAILS | not run |" in (tmp_path / "table.md").read_text()
@@ -341,7 +355,7 @@ def test_check_series_shows_what_is_known_and_checks_nothing(
         ("known", SOURCE, {}),
     ]
     assert "2 wb: x   ok   -" in capsys.readouterr().out
-    assert run("check-series", "--show", "--kunit", "--output", str(tmp_path)) == 2
+    assert run("check-series", "--show", "--boot", "--output", str(tmp_path)) == 2
 
 
 def test_help_of_check_series_names_every_check(capsys: pytest.CaptureFixture[str]) -> None:
@@ -398,13 +412,22 @@ def test_deb_makes_and_checks_every_package(
     assert deb(calls, monkeypatch, "--output", str(output)) == [
         ("wbctl", output),
         ("lintian", Path("w.deb")),
-        ("kernel", "stock", SOURCE, output),
+        ("kernel", "stock", SOURCE, output, None),
         ("lintian", Path("k.deb"), package_kernel.ACCEPTED),
-        ("kernel", "parallel", SOURCE, output),
+        ("kernel", "parallel", SOURCE, output, None),
         ("lintian", Path("k.deb"), package_kernel.ACCEPTED),
     ]
     assert output.is_dir()
     assert capsys.readouterr().out == "w.deb\nk.deb\nk.deb\n"
+
+
+def test_deb_takes_the_modules_of_a_server(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    listed = tmp_path / "lsmod.txt"
+    listed.touch()
+    made = deb(calls, monkeypatch, "stock", "--modules", str(listed), "--output", str(tmp_path))
+    assert made[0] == ("kernel", "stock", SOURCE, tmp_path, listed)
 
 
 def test_deb_of_wbctl_needs_no_kernel_source(
@@ -618,7 +641,7 @@ def test_compare_measures_what_is_named(calls: Calls, tmp_path: Path) -> None:
     assert run("compare", "t2", "--full", "--output", str(tmp_path)) == 0
     assert calls == [
         ("fetch", {}),
-        ("measure", ["t2"], {"full": True, "source": SOURCE, **AS_IT_SAYS}),
+        ("bench_all", ["t2"], {"full": True, "source": SOURCE, **AS_IT_SAYS}),
         ("compare", [Path("r1")], tmp_path, {}),
     ]
 

@@ -23,14 +23,16 @@ from unittest.mock import Mock
 import pytest
 from rich.console import Console
 
-from lab.experiment import cells, cluster, schedule, session, store
-from lab.experiment.cells import Kernels, Runner, Task
-from lab.experiment.cluster import InTurn
+from lab.bench import boot_task, cluster, session, store
+from lab.bench.boot_task import Kernels, Runner, Task
+from lab.bench.cluster import InTurn
+from lab.bench.store import Store
+from lab.experiment import schedule
 from lab.experiment.scenario import Scenario
-from lab.experiment.store import Store
-from lab.machine import guest, host
+from lab.machine import guest
 from lab.result import plots, profile
 from lab.tree.build import Kernel
+from lab.util import host
 from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
 from tests import samples
@@ -69,7 +71,7 @@ class StandIn:
             for sample in run["samples"]:
                 sample["sectors"] *= plan["devices"]
         (results / "raw.json").write_text(json.dumps(raw))
-        counters = {"virtual_ns": 1e9, "host_ns": 30e9, "lanes": 2, "lost_ns": 6e8}
+        counters = {"virtual_ns": 1e9, "host_ns": 30e9, "lanes": 2, "lost_ns": 3e8}
         return guest.GuestResult(status=0, console="", seconds=1.0, output="", clock=counters)
 
     def _go_wrong(self) -> None:
@@ -239,7 +241,7 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path: Path, kernels: Kernels, ch
 
 
 def _task(chosen: Scenario, kernels: Kernels, folder: Path, job: str = samples.JOB) -> Task:
-    return cells.task(schedule.boots(chosen)[0], chosen, kernels, job, folder)
+    return boot_task.task(schedule.boots(chosen)[0], chosen, kernels, job, folder)
 
 
 def test_what_decides_a_result_is_its_identity(tmp_path: Path, kernels: Kernels, chosen: Scenario) -> None:
@@ -257,6 +259,13 @@ def test_what_decides_a_result_is_its_identity(tmp_path: Path, kernels: Kernels,
         replace(one, is_profiled=True),
         _task(chosen, kernels, tmp_path, samples.JOB + "bs=8k\n"),
     ]
+    # Of a profile the code that has made it is a part.
+    profiled = replace(one, is_profiled=True)
+    known = store.identity(profiled, AROUND)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "PROFILE", tmp_path)
+        assert store.identity(one, AROUND) == store.identity(same, AROUND)
+        assert store.identity(profiled, AROUND) != known
     found = {store.identity(other, AROUND) for other in others}
     assert len(found | {store.identity(one, AROUND), store.identity(one, {"qemu": "11"})}) == len(others) + 2
 
@@ -274,7 +283,7 @@ def test_a_boot_that_is_to_be_profiled_leaves_a_profile(
     one = _task(chosen, kernels, tmp_path / "one")
     (tmp_path / "log").mkdir()
     for task in (one, replace(one, is_profiled=True, folder=tmp_path / "other")):
-        cells.run(task, StandIn(tmp_path / "log"))
+        boot_task.run(task, StandIn(tmp_path / "log"))
     [folder] = profiled
     assert folder.name.startswith(".other")
 
@@ -411,7 +420,6 @@ def test_scheduler_that_is_lost_ends_a_run(
     capfd: pytest.CaptureFixture[str],
     end: Callable[[subprocess.Popen[str]], None],
 ) -> None:
-    monkeypatch.setattr(cluster, "ANSWER_S", 1)
     done = []
     with (
         of_others(tmp_path) as (address, child),
@@ -428,7 +436,6 @@ def test_scheduler_that_is_lost_ends_a_run(
 def test_scheduler_that_is_lost_before_the_first_guest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "ANSWER_S", 1)
     with (
         of_others(tmp_path) as (address, child),
         pytest.raises(LabError, match=LOST.format(address=address)),
@@ -469,7 +476,6 @@ class EndsScheduler:
 def test_boots_that_ended_before_the_scheduler_was_lost_are_kept(
     tmp_path: Path, kernels: Kernels, chosen: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "ANSWER_S", 1)
     kept = Store(AROUND, tmp_path / "kept")
     runner = _runner(tmp_path)
     with (
@@ -507,7 +513,7 @@ def test_an_existing_cluster(tmp_path: Path, kernels: Kernels, chosen: Scenario)
 INTERRUPTED = """
 import sys, time
 from pathlib import Path
-from lab.experiment import cells, cluster
+from lab.bench import boot_task, cluster
 from tests.unit.test_cluster import Sleeper, tasks_of
 if __name__ == "__main__":
     runner = Sleeper(Path(sys.argv[1]))
@@ -537,7 +543,7 @@ def tasks_of(folder: Path) -> list[Task]:
     chosen = samples.small_scenario(guest={"machine": "smp", "cpus": 4}, repetitions=1)
     boots = schedule.boots(chosen)[:2]
     made = {"stock": stock, "parallel": parallel}
-    return [cells.task(boot, chosen, made, samples.JOB, folder / boot.folder) for boot in boots]
+    return [boot_task.task(boot, chosen, made, samples.JOB, folder / boot.folder) for boot in boots]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -9,7 +9,7 @@ import pytest
 
 from lab.experiment import scenario
 from lab.experiment.measure import FIGURES
-from lab.experiment.published import Kind
+from lab.experiment.published import Kind, Pick
 from lab.result import comparison, results
 from lab.result.comparison import Comparison
 from lab.result.results import Measured
@@ -54,6 +54,15 @@ def test_throughput_is_that_of_the_best_number_of_contexts() -> None:
     assert found.verdict == "a smaller gain"
     [curve] = found.curves
     assert [(point.contexts, point.measured) for point in curve.points] == [(1, 0.95), (2, 1.8), (4, 1.7)]
+
+
+def test_the_best_is_chosen_among_the_cells_that_are_meant() -> None:
+    runs = _rates(100, (1, 95), (2, 180), (4, 170))
+    runs += samples.measured("parallel", 4, 128, [150], affinity="ino")
+    [place] = comparison._places(results.cells("s", runs))
+    assert comparison._candidates(place, Pick(contexts="best")) == 3
+    assert comparison._candidates(place, Pick(contexts=4), Pick(contexts="best", affinity="ino")) == 2
+    assert comparison._candidates(place, Pick(contexts=4)) == 1
 
 
 def test_each_number_of_cpus_is_compared_with_its_own_stock() -> None:

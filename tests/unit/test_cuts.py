@@ -8,8 +8,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from lab import cli
-from lab.experiment import cluster
+from lab.bench import cluster
+from lab.cli import proving
 from lab.machine.guest import GuestResult
 from lab.proof import cuts
 from lab.proof.cuts import Outcome
@@ -84,6 +85,16 @@ def test_how_many_cuts_had_a_setting_stands_below() -> None:
     assert "setting" not in cuts.table([FOUND])
 
 
+def test_how_often_a_filesystem_took_what_it_may_refuse_stands_below() -> None:
+    text = cuts.table([replace(FOUND, taken={"stream": 1200}), replace(FOUND, fs="ext4")])
+    assert text.splitlines()[-4:] == [
+        "",
+        "| taken | ext4 | xfs |",
+        "|---|---:|---:|",
+        "| stream | 0 | 1,200 |",
+    ]
+
+
 def test_a_result_names_the_commands_of_all_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "config"
     config.write_text("")
@@ -109,6 +120,15 @@ def test_outcomes_of_another_kernel_are_left_behind(tmp_path: Path) -> None:
     cuts.keep([replace(FOUND, fs="f2fs")], later, tmp_path)
     assert "xfs" not in table.read_text()
     assert json.loads(meta.read_text())["change"] == "b"
+
+
+def test_outcomes_of_two_changes_get_no_company(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    one, other = (Kernel(Path("/kernel"), of, "7.3.4", "i", config, change=of) for of in ("a", "b"))
+    provenance.write(tmp_path, "cuts", [asdict(FOUND)], [one, other], table="")
+    assert json.loads((tmp_path / provenance.META).read_text())["change"] is None
+    assert provenance.earlier_rows(tmp_path, [one, other]) == []
 
 
 def test_what_one_cut_loses_is_one_cut_with_a_loss() -> None:
@@ -169,13 +189,50 @@ def test_without_a_cluster_guests_run_side_by_side_here(
     assert taken == [FOUND]
 
 
+def have_a_kernel(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a made-up kernel built, whose configuration lies in a folder."""
+    config = folder / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
+    monkeypatch.setattr(source, "fetch", lambda: None)
+    monkeypatch.setattr(build, "build", lambda *_: kernel)
+
+
+def test_no_guest_begins_after_so_many_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    have_a_kernel(tmp_path, monkeypatch)
+    now = 1000.0
+    monkeypatch.setattr(proving, "time", SimpleNamespace(monotonic=lambda: now))
+
+    @contextlib.contextmanager
+    def local(*_: Any, **__: Any) -> Iterator[Any]:
+        yield SimpleNamespace(each=each)
+
+    def each(
+        _: Any, jobs: list[cuts.Job], go_on: Callable[[], bool] | None, *, mem_mib: int
+    ) -> Iterator[Outcome]:
+        nonlocal now
+        assert go_on
+        for job in jobs:
+            yield replace(FOUND, seed=job.seed)
+            now += 50
+            if not go_on():
+                return
+
+    monkeypatch.setattr(cluster, "local", local)
+    asked = ["cuts", "--fs", "xfs", "--cuts", "500", "--minutes", "1.5", "--output", str(tmp_path)]
+    assert cli._run(asked) == 0
+    assert "2 of 10 guests were run: none began after 1.5 minutes" in capsys.readouterr().out
+
+
 def ends_scheduler(kernel: Path, command: list[str], **_: Any) -> GuestResult:
     """Be a guest whose cuts lose nothing; of the second seed on, end the process once the first was kept."""
     if int(command[-2]) > 1:
         while not Path(os.environ["PWB_TEST_KEPT"]).exists():
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGKILL)
-    found = {"promised": 3000, "longer": 0, "mended": 0, "passes": 0, "lost": [], "settings": {}}
+    found = {"promised": 3000, "longer": 0, "mended": 0, "passes": 0, "lost": [], "settings": {}, "taken": {}}
     return GuestResult(0, "", 1.0, json.dumps(found))
 
 
@@ -189,12 +246,7 @@ guest.run = ends_scheduler
 def test_cluster_of_others_cuts_the_power_until_it_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    config = tmp_path / "config"
-    config.write_text("")
-    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
-    monkeypatch.setattr(source, "fetch", lambda: None)
-    monkeypatch.setattr(build, "build", lambda *_: kernel)
-    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    have_a_kernel(tmp_path, monkeypatch)
     monkeypatch.setenv("PWB_TEST_KEPT", str(tmp_path / provenance.TABLE))
     asked = ["cuts", "--fs", "xfs", "--output", str(tmp_path)]
     with of_others(tmp_path, SETUP) as (address, _):

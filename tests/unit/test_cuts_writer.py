@@ -3,31 +3,59 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.guest import cuts
+from tests.guest import cut_writer
+from tests.guest.promises import File, History
 
 # Not every filesystem of a host can do these.
-HAVE_NEEDS = {"zero", "punch", "allocate", "write_directly"}
+HAVE_NEEDS = {*cut_writer.MODES, "allocate", "write_directly"}
+# What makes a promise each time if chance will have it.
+PROMISING = (
+    "append",
+    "write_and_sync",
+    "write_synchronously",
+    "write_directly",
+    "write_flagged",
+    "write_mapped",
+    "write_range",
+    "collapse",
+    "insert",
+    "replace",
+    "copy",
+    "link",
+    "move",
+    "exchange",
+    "remove",
+    "make_folder",
+)
 
 
 @pytest.fixture
-def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cuts.Writer:
-    power = tmp_path / "power"
-    power.write_text("1\n")
-    monkeypatch.setattr(cuts, "POWER", power)
-    monkeypatch.setattr(cuts, "MOUNT", tmp_path)
-    writer = cuts.Writer("ext4", number=0, seed=1, lie=False)
+def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cut_writer.Writer:
+    for name, held in (("power", "1\n"), ("node", "")):
+        (tmp_path / name).write_text(held)
+        monkeypatch.setattr(cut_writer, name.upper(), tmp_path / name)
+    monkeypatch.setattr(cut_writer, "MOUNT", tmp_path)
+    writer = cut_writer.Writer("ext4", number=1, seed=1, lie=False)
     monkeypatch.setattr(writer, "_ways", [way for way in writer._ways if way.__name__ not in HAVE_NEEDS])
     writer.begin()
     return writer
 
 
-def test_every_change_can_follow_a_cut_that_removed_the_file(writer: cuts.Writer) -> None:
+def test_every_change_can_follow_a_cut_that_removed_the_file(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for way in writer._ways:
-        writer.remove("file0")
+        with monkeypatch.context() as chance:
+            chance.setattr(writer, "_sync_names_at_times", lambda _: None)
+            writer.remove("file0")
         # The cut came between the removal and the file that was to take its place.
         (writer.folder / "file0").unlink()
         found = writer.check()
@@ -35,9 +63,118 @@ def test_every_change_can_follow_a_cut_that_removed_the_file(writer: cuts.Writer
         way("file0")
 
 
-def test_what_nobody_lost_is_there(writer: cuts.Writer) -> None:
+def test_what_nobody_lost_is_there(writer: cut_writer.Writer) -> None:
     for way in writer._ways:
         way("file1")
     found = writer.check()
     assert found.lost == []
     assert found.promised > 0
+
+
+@pytest.mark.parametrize("way", PROMISING)
+def test_a_promise_that_was_not_kept_is_seen(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str
+) -> None:
+    assert lost_by(writer, monkeypatch, tmp_path, way)
+
+
+@pytest.mark.parametrize("way", PROMISING)
+def test_what_was_not_promised_may_be_lost(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str
+) -> None:
+    monkeypatch.setattr(File, "promise", lambda _: None)
+    monkeypatch.setattr(File, "promise_range", lambda *_: None)
+    monkeypatch.setattr(History, "promise", lambda *_: None)
+    assert lost_by(writer, monkeypatch, tmp_path, way) == []
+
+
+def test_a_file_whose_removal_was_promised_is_not_there(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = writer.folder / "file0"
+    before = path.read_bytes()
+    with monkeypatch.context() as no_file:
+        no_file.setattr(writer._chosen, "random", lambda: 0.0)
+        no_file.setattr(writer, "_create", lambda _: None)
+        writer.remove("file0")
+    path.write_bytes(before)
+    assert "was removed" in writer.check().lost[0]
+
+
+def test_sync_of_everything_promises_what_was_written(writer: cut_writer.Writer) -> None:
+    path = writer.folder / "file0"
+    before = path.read_bytes()
+    writer.overwrite("file0")
+    writer.sync_all("file0")
+    path.write_bytes(before)
+    assert "file0" in writer.check().lost[0]
+
+
+def test_what_is_done_to_the_large_file_is_there(writer: cut_writer.Writer) -> None:
+    large = cut_writer.Writer("ext4", number=0, seed=1, lie=False)
+    large.begin()
+    for way in large._large_ways:
+        if way.__name__ not in HAVE_NEEDS:
+            way(cut_writer.LARGE)
+    large.sync_all(cut_writer.LARGE)
+    found = large.check()
+    assert found.lost == []
+    assert found.promised > cut_writer.LEAST_LARGE_SECTORS
+
+
+def test_a_file_that_was_renamed_is_not_gone_from_both_names(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_sync_names_at_times", lambda _: None)
+    before = {name: (writer.folder / name).read_bytes() for name in cut_writer.SMALL}
+    writer.move("file0")
+    (target,) = (name for name in before if name != "file0" and read(writer, name) != before[name])
+    (writer.folder / target).write_bytes(before[target])
+    assert "never so at once" in writer.check().lost[0]
+
+
+def read(writer: cut_writer.Writer, name: str) -> bytes:
+    """Return what a writer's file holds."""
+    return (writer.folder / name).read_bytes()
+
+
+def lost_by(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str
+) -> list[str]:
+    """Do something, have the folder as it was before, and return what is lost."""
+    monkeypatch.setattr(writer._chosen, "random", lambda: 0.0)
+    # What the filesystem of this host may not have does nothing, which is a promise that is not kept, too.
+    monkeypatch.setattr(os, "O_DIRECT", 0)
+    if way in cut_writer.MODES:
+        monkeypatch.setattr(cut_writer, "called", lambda *_: None)
+    if way == "copy":
+        monkeypatch.setattr(fcntl, "ioctl", lambda *_: None)
+    before = tmp_path / "before"
+    shutil.copytree(writer.folder, before)
+    getattr(writer, way)("file0")
+    shutil.rmtree(writer.folder)
+    before.rename(writer.folder)
+    return writer.check().lost
+
+
+@pytest.mark.parametrize("answer", [0, errno.ENOTTY, errno.EINVAL, errno.EPERM])
+def test_a_stream_counts_where_it_was_taken(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, answer: int
+) -> None:
+    def answered(*_: object) -> None:
+        if answer:
+            raise OSError(answer, "a stream")
+
+    monkeypatch.setattr(fcntl, "ioctl", answered)
+    if answer == errno.EPERM:
+        with pytest.raises(OSError, match="a stream"):
+            have_streams(writer)
+        return
+    have_streams(writer)
+    assert (writer.check().taken["stream"] > 0) == (not answer)
+
+
+def have_streams(writer: cut_writer.Writer) -> None:
+    """Make a file often enough for one of them to be given a stream."""
+    for _ in range(20):
+        writer.remove("file0")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.machine import debian, host
+from lab.machine import debian
 from lab.machine.debian import Disk
-from lab.machine.host import Need
+from lab.util import host
 from lab.util.errors import LabError
+from lab.util.host import Need
 
 
 def test_room_and_memory_are_asked_for_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

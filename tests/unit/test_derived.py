@@ -51,6 +51,28 @@ def test_a_load_that_is_not_plain_overwrites_is_named(monkeypatch: pytest.Monkey
     assert "; small files, SATA SSD, XFS 0.900 |" in auto.misses("auto-overwrite", "auto-small")
 
 
+def test_what_readers_get_beside_writers_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    rate, p99 = Spread(median=150, min=150, max=150), Spread(median=240, min=240, max=240)
+    read = {"read_mib_s": rate, "read_latency_p99_us": p99}
+    kept(monkeypatch, [cell.model_copy(update=read if cell.variant == "stock" else {}) for cell in cells(99)])
+    assert auto.reads("auto-reads").splitlines()[2:] == ["| SATA SSD | XFS | 150 (0.2 ms) | - | - |"]
+
+
+def test_how_long_it_took_is_shown_where_it_was_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(monkeypatch, cells(99))
+    about = {"command": "./pwb bench auto-small", "date": "2026-11-29"}
+    metas = {
+        "auto-small": measurements.Meta(**about, seconds=125, boots_from_cache=1),
+        "auto-disk": measurements.Meta(**about),
+    }
+    monkeypatch.setattr(measurements, "meta", metas.__getitem__)
+    monkeypatch.setattr(measurements, "names", lambda: ["auto-disk", "auto-small", "clock"])
+    assert auto.took().splitlines()[2:] == [
+        "| `./pwb bench auto-disk` | 4 | not noted |",
+        "| `./pwb bench auto-small` | 3 | 2 min 5 s |",
+    ]
+
+
 def test_every_cell_that_misses_what_is_asked_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     kept(monkeypatch, cells(98.96, p99_us=105.01))
     rows = [line.strip("| ").split(" | ") for line in auto.misses("auto").splitlines()[2:]]

@@ -12,6 +12,7 @@ from lab import cli
 from lab.experiment.axes import Variant
 from lab.result import diff, results
 from lab.result.results import Cell
+from lab.result.verdict import Group
 from tests import samples
 
 
@@ -72,6 +73,15 @@ def test_an_interval_of_parts_is_widened_by_the_null() -> None:
     before, after = [parts([[99, 100, 101]]), parts([[111, 112, 113]])]
     said = rows(diff.markdown([*stock, *null, *before], [*stock, *null, *after]))
     assert said[2] == "100 (99..101) | 112 (111..113) | 1.12 [1.03, 1.22] | not told apart |"
+
+
+def test_a_result_of_one_context_alone_has_a_null() -> None:
+    stock = parts([[99, 100, 101]], None)
+    before, after = parts([[99, 100, 101]], 1), parts([[94.9, 95.5, 96]], 1)
+    said = rows(diff.markdown([*stock, *before], [*stock, *after]))
+    # By its own null of 4.5%, where 5% would be assumed without one.
+    assert said[1].startswith("100 (99..101) | 95 (95..96) | 0.95 ")
+    assert diff._nulls([*stock, *after]) == {Group.of(stock[0]): pytest.approx(0.0453, abs=1e-3)}
 
 
 def test_what_else_differs_is_listed() -> None:

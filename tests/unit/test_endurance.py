@@ -14,14 +14,15 @@ FIRST = Round(
     at_s=20,
     writes_s=5000,
     write_ms=2.5,
-    used_mib=100,
+    kernel_mib=100,
+    programs_mib=50,
     slab_mib=40.125,
     percpu_mib=2,
     kworkers=9,
     dying_cgroups=0,
     writebacks=8,
 )
-LAST = FIRST.model_copy(update={"at_s": 400.0, "used_mib": 101.0, "kworkers": 12})
+LAST = FIRST.model_copy(update={"at_s": 400.0, "kernel_mib": 101.0, "kworkers": 12})
 RECORD = Recorded(rounds=[FIRST] * 10 + [LAST] * 10, resizes=12_000, cgroups=900)
 PROBE = Endurance(("xfs", "ext4"), 2)
 
@@ -36,8 +37,8 @@ def test_first_and_last_tenth_of_the_rounds_have_a_row() -> None:
     [boot, _] = PROBE.boots()
     runs = pd.DataFrame([boot.axes | row for row in PROBE.rows(boot, RECORD)])
     assert PROBE.table(runs).splitlines()[2:] == [
-        "| xfs | 20 | first 2 | 100.0 | 40.12 | 2.00 | 9.0 | 0.0 | 8.0 | 5,000 | 2.5 | 12,000 | 900 |",
-        "| xfs | 20 | last 2 | 101.0 | 40.12 | 2.00 | 12.0 | 0.0 | 8.0 | 5,000 | 2.5 | 12,000 | 900 |",
+        "| xfs | 20 | first 1 | 100.0 | 50.0 | 40.12 | 2.00 | 9.0 | 0.0 | 8.0 | 5,000 | 2.5 | 12,000 | 900 |",
+        "| xfs | 20 | last 1 | 101.0 | 50.0 | 40.12 | 2.00 | 12.0 | 0.0 | 8.0 | 5,000 | 2.5 | 12,000 | 900 |",
     ]
 
 
@@ -57,17 +58,19 @@ def rounds(**changes: Callable[[int], float]) -> dict[str, Recorded]:
 
 
 def test_what_grows_is_objected_to() -> None:
-    grown = rounds(used_mib=lambda number: 100 + number / 20 + number % 3)
+    grown = rounds(kernel_mib=lambda number: 100 + number / 20 + number % 3)
     [said] = PROBE.objections(grown)
-    assert said.startswith("xfs: memory in use, 101.4 at first, is worse by ")
+    assert said.startswith("xfs: kernel memory, 103.5 at first, is worse by ")
     slower = rounds(writes_s=lambda number: 5000 - 5 * number + number % 7)
-    assert PROBE.objections(slower)[0].startswith("xfs: writes, 4,9")
+    assert PROBE.objections(slower)[0].startswith("xfs: writes, 4,7")
 
 
 def test_what_goes_up_and_down_is_not() -> None:
-    assert PROBE.objections(rounds(used_mib=lambda number: 100 + 20 * (number % 5))) == []
-    # What fills up at first, and then stays.
-    assert PROBE.objections(rounds(used_mib=lambda number: 100 + min(number, 10))) == []
+    assert PROBE.objections(rounds(kernel_mib=lambda number: 100 + 20 * (number % 5))) == []
+    # What fills up in the first quarter, and then stays.
+    assert PROBE.objections(rounds(kernel_mib=lambda number: 100 + min(number, 45))) == []
+    # Programs are not the kernel's.
+    assert PROBE.objections(rounds(programs_mib=lambda number: 50 + number)) == []
     assert PROBE.objections({"xfs": RECORD.model_copy(update={"rounds": [FIRST, LAST]})}) == []
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.tree import everywhere
-from lab.tree.everywhere import Kernel
+from lab.check import everywhere
+from lab.check.everywhere import Kernel
 from lab.tree.source import Source
 from lab.util.errors import LabError
 from tests.madeup import linux_tree

@@ -7,14 +7,17 @@ import errno
 import fcntl
 import json
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,6 +54,7 @@ def _short_waits_and_signals_as_they_were(monkeypatch: pytest.MonkeyPatch) -> It
     ):
         monkeypatch.setattr(module, name, getattr(module, name))
     monkeypatch.setattr(os, "cpu_count", os.cpu_count)
+    monkeypatch.setattr(os, "statvfs", os.statvfs)
     hurry()
     before = {number: signal.getsignal(number) for number in signals.SIGNALS}
     yield
@@ -237,6 +241,24 @@ def test_no_round_begins_that_does_not_fit_into_the_budget(
     assert {run["round"] for run in record["runs"]} == {1}
 
 
+def test_settings_come_in_random_order(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "sample", lambda of, count: [*of][::-1][:count])
+    assert server.field("run", str(server.data), "--rounds", "2", "--contexts", "1,2,auto") == 0
+    record: Any = server.records()["job-parallel.json"]
+    assert [run["contexts"] for run in record["runs"]] == ["auto", 2, 1] * 2
+
+
+def test_stock_runs_as_long_as_each_run_on_parallel(
+    stock: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stock.field("check", str(stock.data)) == 0
+    lasts = "each run at most 150 s"
+    assert lasts in capsys.readouterr().out
+    stock.boot_parallel()
+    assert stock.field("check", str(stock.data)) == 0
+    assert lasts in capsys.readouterr().out
+
+
 def test_no_run_begins_that_does_not_fit_into_the_budget(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -318,6 +340,30 @@ def test_another_run_adds_its_rounds(stock: Server, capsys: pytest.CaptureFixtur
     )
 
 
+#: What earlier runs have in common with those that are added.
+OF_A_KIND = ["format", "release", "version", "machine", "drive", "filesystem", "text"]
+OF_A_KIND += ["dirty_settings", "fio"]
+
+
+@pytest.mark.parametrize("name", OF_A_KIND)
+def test_runs_of_another_kind_are_not_added(
+    stock: Server, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert stock.field("run", str(stock.data), "--rounds", "1") == 0
+    path = stock.home / "results" / "job-stock.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: "another"}))
+    capsys.readouterr()
+    assert f"has earlier runs with another {name}:" in refused(stock, capsys, "run", str(stock.data))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}"])
+def test_earlier_runs_that_cannot_be_read(
+    stock: Server, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    write(stock.home / "results" / "job-stock.json", text)
+    assert "cannot be read" in refused(stock, capsys, "run", str(stock.data))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_puts_everything_back(server: Server, number: signal.Signals) -> None:
     before = server.settings() | {"nwritebacks": "auto"}
@@ -337,6 +383,14 @@ def test_a_signal_puts_everything_back(server: Server, number: signal.Signals) -
     assert is_gone(int((server.root / "fio.pid").read_text()))
     record: Any = server.records()["job-parallel.json"]
     assert len(record["runs"]) == 1
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signals.raise_on_signals()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    with pytest.raises(signals.Signalled):
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def test_a_second_signal_does_not_cut_it_short(server: Server) -> None:
@@ -517,6 +571,65 @@ def test_a_limit_that_is_a_share_of_memory_is_put_back_as_one(server: Server) ->
     assert work.settings(limits=False) == {"nwritebacks": "auto"}
 
 
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all filesystems be mounted read-only, as ext4 is after an error: root may not write either."""
+    room = SimpleNamespace(f_flag=os.ST_RDONLY, f_frsize=1 << 20, f_blocks=100, f_bavail=50)
+    monkeypatch.setattr(os, "statvfs", lambda _: room)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and access(path, mode))
+
+
+def test_settings_come_back_on_a_filesystem_that_became_read_only(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = server.settings()
+    left_behind(server, {"boot": work_of(server)._boot(), "settings": {undo.CONTEXTS: "auto"}})
+    (server.bdi / "nwritebacks").write_text("8")
+    read_only(monkeypatch)
+    assert "is mounted read-only: remount it" in refused(server, capsys, "run", str(server.data))
+    server.field("restore", str(server.data))
+    assert server.settings()["nwritebacks"] == "auto"
+    assert before["nwritebacks"].startswith("auto")
+
+
+def test_a_number_that_somebody_else_sets_ends_the_run(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure = trial.measure
+
+    def beside(*arguments: Any) -> Any:
+        measured = measure(*arguments)
+        (server.bdi / "nwritebacks").write_text("3")
+        return measured
+
+    monkeypatch.setattr(trial, "measure", beside)
+    assert server.field("run", str(server.data), "--contexts", "1,8") == 1
+    assert "nwritebacks is 3 after a run with" in capsys.readouterr().err
+    assert server.settings()["nwritebacks"] == "auto"
+    assert server.records() == {}
+
+
+def test_what_goes_with_its_device_need_not_come_back(server: Server) -> None:
+    work = work_of(server)
+    work.begin(limits=True)
+    shutil.rmtree(server.bdi)
+    said = work.end()
+    assert said[0] == f"{server.bdi / 'nwritebacks'} went with its device"
+    assert len(said) == 3
+    assert not work.folder.exists()
+
+
+def test_what_went_wrong_first_is_said_too(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (server.root / "fails").touch()
+    monkeypatch.setattr(undo.Work, "_put_back", lambda _: place.find(server.root / "none", server.system))
+    assert server.field("run", str(server.data)) == 1
+    last, first = capsys.readouterr().err.splitlines()
+    assert last.startswith("field: error: ") and "is no directory" in last
+    assert first.startswith("field: error before that: ") and "no luck" in first
+
+
 def test_what_a_killed_run_left_is_put_back(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     process = started(server, "run", str(server.data), "--contexts", "2")
     process.kill()
@@ -671,6 +784,30 @@ def test_files_that_do_not_fit(server: Server, capsys: pytest.CaptureFixture[str
     write(server.home / "jobs" / "job.fio", "[x]\nrw=write\nsize=900t\n")
     for name in ("check", "run"):
         assert "MiB free, and the files of job job take" in refused(server, capsys, name, str(server.data))
+
+
+@pytest.mark.parametrize(
+    ("free", "usable", "full"), [(51, 1, False), (50, 0, False), (25, -25, False), (24, -26, True)]
+)
+def test_a_run_leaves_a_twentieth_free(
+    server: Server, monkeypatch: pytest.MonkeyPatch, free: int, usable: int, full: bool
+) -> None:
+    room = SimpleNamespace(f_flag=0, f_frsize=1 << 20, f_blocks=1000, f_bavail=free)
+    monkeypatch.setattr(os, "statvfs", lambda _: room)
+    found = place.find(server.data, server.system)
+    assert (round(found.usable_mib), found.is_full) == (usable, full)
+
+
+def test_the_deepest_and_latest_mount_counts(server: Server) -> None:
+    odd, beside = server.data / "a b", server.root / "data2"
+    odd.mkdir()
+    beside.mkdir()
+    name = str(odd).replace(" ", r"\040")
+    mounts = [("/", "tmpfs"), (server.data, "xfs"), (name, "ext4"), (name, "f2fs")]
+    text = "".join(f"1 1 8:1 / {path} rw - {fs} none rw\n" for path, fs in mounts)
+    write(server.system.proc / "self" / "mountinfo", text)
+    found = [place._filesystem(one, server.system) for one in (odd, server.data, beside)]
+    assert found == ["f2fs", "xfs", "tmpfs"]
 
 
 def test_a_directory_that_is_not_there(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -833,6 +970,8 @@ def test_our_own_job_is_taken() -> None:
         ("--budget=0", "0: expected a number above 0"),
         ("--budget=nan", "nan: expected a number above 0"),
         ("--budget=inf", "inf: expected a number above 0"),
+        ("--budget=soon", "soon: expected a number above 0"),
+        ("--rounds=few", "few: expected a whole number from 1"),
         ("--rounds=0", "0: expected a whole number from 1"),
     ],
 )
@@ -866,6 +1005,17 @@ def test_a_record_names_no_machine(server: Server) -> None:
     assert "Fast Drive 1TB" in text
     for secret in (SERIAL, f'"{socket.gethostname()}"', str(server.data), str(server.home)):
         assert secret not in text
+
+
+def test_the_archive_names_no_user_and_has_records_only(server: Server) -> None:
+    assert server.field("run", str(server.data), "--rounds", "1", "--contexts", "1") == 0
+    for name in (".own-parallel.json", "own.json"):
+        write(server.home / "results" / name, "{}")
+    (server.home / "results" / "link-stock.json").symlink_to(server.data / "own")
+    assert server.field("pack") == 0
+    with tarfile.open(server.home / "results" / command.PACKED) as archive:
+        [one] = archive.getmembers()
+    assert (one.name, one.uid, one.gid, one.uname, one.gname) == ("job-parallel.json", 0, 0, "", "")
 
 
 def test_nothing_to_pack(server: Server, capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,7 +149,19 @@ def test_move_behind_link_keeps_written_data(tmp_path: Path) -> None:
 def test_move_behind_link_keeps_preallocation(tmp_path: Path) -> None:
     path, target = tmp_path / "a", tmp_path / "b"
     with path.open("wb") as file:
-        os.truncate(file.fileno(), 1 << 20)
+        os.posix_fallocate(file.fileno(), 0, 1 << 20)
     layout.move_behind_link(path, target)
     assert target.stat().st_size == 1 << 20
     assert target.stat().st_blocks * 512 >= 1 << 20
+
+
+@pytest.mark.parametrize("data", [b"", b"data"])
+def test_move_behind_link_keeps_what_lies_behind_a_hole(tmp_path: Path, data: bytes) -> None:
+    path, target = tmp_path / "a", tmp_path / "b"
+    with path.open("wb") as file:
+        file.truncate(1 << 20)
+        file.seek(1 << 20)
+        file.write(data)
+    layout.move_behind_link(path, target)
+    assert target.read_bytes() == bytes(1 << 20) + data
+    assert data or target.stat().st_blocks == 0

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.machine import host
-from lab.machine.host import GIB, Need
+from lab.util import host
 from lab.util.errors import LabError
+from lab.util.host import GIB, Need
 
 NO_PACKAGES = {"packages": False}
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def test_extents_of_a_real_file(tmp_path: Path) -> None:
     path.write_bytes(os.urandom(MIB))
     try:
         found = list(extents(path))
-    except OSError:
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
         pytest.skip("the temporary folder's filesystem has no FIEMAP")
     assert sum(length for _, length in found) >= MIB

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.machine import host
 from lab.package import folder, kernel
 from lab.tree import change, config, held
 from lab.tree.kbuild import Kbuild
 from lab.tree.source import Source
 from lab.tree.weave import Woven
+from lab.util import host
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
@@ -26,6 +26,13 @@ for goal in "$@"; do :; done
 printf '%s\\n' "$@" > "$HOME/arguments"
 if [ "$goal" = olddefconfig ]; then
     grep -v -f "$HOME/drop" obj/.config > obj/new
+    mv obj/new obj/.config
+    exit 0
+fi
+if [ "$goal" = localmodconfig ]; then
+    # As the kernel's script does: what is not in the list is not set.
+    grep -v -e INFINIBAND -e F2FS obj/.config > obj/new
+    cat "$LSMOD" > "$HOME/lsmod"
     mv obj/new obj/.config
     exit 0
 fi
@@ -88,6 +95,29 @@ def test_the_fragments_go_over_debians_configuration(home: Path, source: Source)
     kernel.make("parallel", source, home / "out")
     parallel = cache_dir() / "build" / "5ca1ab1e" / "deb-parallel" / "tree" / "obj" / ".config"
     assert "CONFIG_BDI_WRITEBACK_AUTO=y" in parallel.read_text()
+
+
+def test_modules_that_a_server_has_not_are_left_out_but_for_those_asked_for(
+    home: Path, source: Source
+) -> None:
+    listed = home / "lsmod.txt"
+    listed.write_text("Module                  Size  Used by\nxfs 2670592 1\n")
+    kernel.make("parallel", source, home / "out", listed)
+    assert (home / "lsmod").read_text() == listed.read_text()
+    obj = cache_dir() / "build" / "5ca1ab1e" / "deb-parallel" / "tree" / "obj"
+    settings = (obj / ".config").read_text().splitlines()
+    assert "CONFIG_INFINIBAND=m" not in settings
+    assert "CONFIG_F2FS_FS=m" in settings
+    assert "CONFIG_BDI_WRITEBACK_AUTO=y" in settings
+
+
+@pytest.mark.parametrize("text", ["", "xfs\next4\n", "\x00\xff"])
+def test_what_is_no_list_of_modules_is_refused(home: Path, source: Source, text: str) -> None:
+    listed = home / "lsmod.txt"
+    listed.write_bytes(text.encode("latin-1"))
+    with pytest.raises(LabError, match=r"lsmod\.txt (is not what lsmod prints|cannot be read)"):
+        kernel.make("stock", source, home / "out", listed)
+    assert not (cache_dir() / "build").exists()
 
 
 def test_a_lost_setting_ends_the_build(home: Path, source: Source) -> None:

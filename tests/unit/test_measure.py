@@ -52,6 +52,10 @@ def test_parts_of_a_window_tell_how_much_the_rate_varies() -> None:
     found = rates(2, 4, 4)
     assert found.parts == pytest.approx([100, 100, 200, 200])
     assert found.whole == pytest.approx(150)
+    # Pieces that end between samples are of equal length, too: the mean of their rates is that of the whole.
+    odd = rates(2, 4, 3).parts
+    assert odd == pytest.approx([100, 150, 200])
+    assert sum(odd) / len(odd) == pytest.approx(150)
     # A run that is measured as a whole has no parts, and there can be no more than samples.
     assert len(rates(7, 4, 4).parts) == 1
     assert len(rates(2, 2, 9).parts) == 4
@@ -182,6 +186,18 @@ def test_latency_of_a_job_that_counts_it_from_submission_on() -> None:
 def test_latency_without_writes() -> None:
     reader = {"jobs": [THREE_JOBS["jobs"][2]]}
     assert measure.write_latency_us(reader) == (None, None)
+
+
+def test_reads_beside_writes_have_figures_of_their_own() -> None:
+    idle = {"bw_bytes": 0, "lat_ns": {"N": 0}, "clat_ns": {}}
+    reads = {"bw_bytes": 3 << 20, "lat_ns": {"N": 100}, "clat_ns": {"bins": {"1000": 98, "5000": 2}}}
+    fio = {"jobs": [{"read": reads, "write": idle}, {"read": reads | {"bw_bytes": 2 << 20}, "write": idle}]}
+    assert measure.read_mib_s(fio) == 5
+    assert measure.latencies_ns(fio, "read") == {1000: 196, 5000: 4}
+    assert measure.read_mib_s({"jobs": [{"read": idle, "write": idle}]}) is None
+    run = samples.run()
+    found = measure.figures(samples.raw(run), run, GROUP, ramp_s=2, window_s=4)
+    assert (found.read_mib_s, found.read_latency_p99_us) == (None, None)
 
 
 def test_spread_and_missing_values() -> None:

@@ -35,5 +35,19 @@ def test_limits_are_those_of_stock_and_of_a_context_for_each_cpu() -> None:
         assert row[3:5] == ["40%", "30%"]
 
 
+def test_cells_with_less_than_asked_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = [
+        one.model_copy(update={"mib_s": one.mib_s.model_copy(update={"median": 97.95})})
+        if (one.cpus, one.contexts, one.variant) == (2, 1, "parallel")
+        else one
+        for one in cells()
+    ]
+    assert rows(over_cpus.losses("scaling-made-up"))[2:] == [["`made-up`", "5 of 5", "-"]]
+    monkeypatch.setattr(measurements, "cells", lambda name: slow)
+    assert rows(over_cpus.losses("scaling-made-up"))[2:] == [
+        ["`made-up`", "4 of 5", "XFS 2 CPUs, 1 context 0.980"],
+    ]
+
+
 def test_gains_are_by_cpus() -> None:
     assert over_cpus.gains("made-up", 128) == {2: "1.8 to 1.8 times", 16: "8.2 to 8.2 times"}

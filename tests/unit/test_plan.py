@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from lab.experiment import cells, fiojob, jobfile, plan, schedule
-from lab.experiment.bench import HERE, Where
-from lab.experiment.cells import Kernels
+from lab.bench import boot_task, plan
+from lab.bench.bench import HERE, Where
+from lab.bench.boot_task import Kernels
+from lab.bench.store import Store
+from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment.scenario import Machine
-from lab.experiment.store import Store
-from lab.machine import host
 from lab.machine.hardware import Hardware
 from lab.tree import build
 from lab.tree.build import Kernel
 from lab.tree.source import Source
+from lab.util import host
 
 SOURCE = Source(Path("/tree"), "7.3.4", "7.3", "ab")
 SETTINGS: dict[str, Any] = {
@@ -68,7 +69,7 @@ def test_what_is_built_and_what_the_cache_has_is_said(
     chosen = jobfile.scenario_of(job, **SETTINGS)
     [stock, *_] = schedule.boots(chosen)
     text = fiojob.inlined(chosen.name, chosen.job.text, tmp_path)
-    task = cells.task(stock, chosen, kernels, text, tmp_path / "boot")
+    task = boot_task.task(stock, chosen, kernels, text, tmp_path / "boot")
     task.folder.mkdir()
     Store({"qemu": "10"}).keep(task)
 

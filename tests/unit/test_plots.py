@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The plots exist, and show what they should."""
+"""The plots exist, and those of settings side by side show what they should."""
 
 from __future__ import annotations
 
@@ -17,26 +17,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lab.experiment.measure import Spread
-from lab.result import plots, results
+from lab.result import one_round, plots, results
 from lab.result.interval import mean_bounds
+from lab.result.look import STOCK_COLOUR
+from lab.result.one_round import Ran
 from lab.result.results import Cell
 from tests import samples
 
 CELLS = results.cells("s", samples.result())
 BEST = [cell for cell in CELLS if cell.contexts == 2]
-#: What lines are of, from the lowest to the one that is drawn over all others.
-LEVELS = ["other settings", "stock", "1 context (null)", "best setting"]
 
 
 def _folder(tmp_path: Path) -> Path:
     samples.write_raw(tmp_path)
     return tmp_path
-
-
-def _ran(tmp_path: Path) -> plots.Ran:
-    found = plots.Ran.of(CELLS[0], _folder(tmp_path))
-    assert found
-    return found
 
 
 def test_one_png_of_each_kind(tmp_path: Path) -> None:
@@ -50,24 +44,6 @@ def test_one_png_of_each_kind(tmp_path: Path) -> None:
     ]
     for path in made:
         assert path.read_bytes().startswith(b"\x89PNG")
-
-
-def test_pauses_are_drawn_of_profiled_runs(tmp_path: Path) -> None:
-    folder = _folder(tmp_path)
-    run = folder / "raw" / "stock" / "limit-128"
-    run.mkdir()
-    (run / "profile.json").write_text(samples.profile([]).model_dump_json())
-    assert "pauses-nolat.png" not in [path.name for path in plots.draw(folder, CELLS)]
-    (run / "profile.json").write_text(samples.profile([0, 0]).model_dump_json())
-    assert "pauses-nolat.png" not in [path.name for path in plots.draw(folder, CELLS)]
-    paused = samples.profile([0, 8])
-    (run / "profile.json").write_text(paused.model_dump_json())
-    assert "pauses-nolat.png" in [path.name for path in plots.draw(folder, CELLS)]
-    stock = next(cell for cell in CELLS if cell.variant == "stock")
-    [axes] = plots.pauses("nolat", [(stock, paused)], BEST).axes
-    [line] = axes.get_lines()
-    assert np.asarray(line.get_xdata()).tolist() == [1, 3]
-    assert np.asarray(line.get_ydata()).tolist() == [0, 8]
 
 
 def test_what_needs_raw_data_that_is_gone_is_left_out(tmp_path: Path) -> None:
@@ -96,7 +72,7 @@ def test_throughput_has_a_bar_per_setting_and_the_bounds_as_lines() -> None:
     [axes] = figure.axes
     bars = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
     assert [bar.get_height() for bar in bars] == [110, 95, 210]
-    assert to_hex(bars[0].get_facecolor()) == plots.STOCK_COLOUR
+    assert to_hex(bars[0].get_facecolor()) == STOCK_COLOUR
     [legend] = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
     bounds = {"separate BDIs (bound)", "direct I/O (bound)"}
@@ -104,32 +80,16 @@ def test_throughput_has_a_bar_per_setting_and_the_bounds_as_lines() -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["stock", "1 context", "2 contexts"]
 
 
-def test_what_a_verdict_is_about_is_drawn_over_the_rest(tmp_path: Path) -> None:
-    measured = [*samples.result(), *samples.measured("parallel", 4, 128, [201, 221])]
-    cells = [cell for cell in results.cells("s", measured) if plots.has_writeback(cell)]
-    ran = _ran(tmp_path)
-    figure = plots.dirty("nolat", [(cell, ran) for cell in cells], BEST)
-    [axes] = figure.axes
-    assert axes.get_title().endswith("\nbest: 2 contexts")
-    drawn = {line.get_label(): line for line in axes.get_lines() if line.get_label() in LEVELS}
-    assert sorted(drawn, key=lambda name: drawn[name].get_zorder()) == LEVELS
-    assert len({line.get_color() for line in drawn.values()}) == len(LEVELS)
-    others, stock, null, _ = (drawn[name].get_linewidth() for name in LEVELS)
-    assert others < null < stock
-    [legend] = figure.legends
-    assert {text.get_text() for text in legend.get_texts()} == {*LEVELS}
-
-
 def test_best_setting_that_is_drawn_is_the_one_that_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Sequence[Cell]] = []
 
-    def dirty(device: str, ran: Sequence[tuple[Cell, plots.Ran]], best: Sequence[Cell]) -> Figure:
+    def dirty(device: str, ran: Sequence[tuple[Cell, Ran]], best: Sequence[Cell]) -> Figure:
         drawn.append(best)
         return plt.figure()
 
-    monkeypatch.setattr(plots, "dirty", dirty)
+    monkeypatch.setattr(one_round, "dirty", dirty)
     plots.draw(_folder(tmp_path), CELLS)
     assert drawn == [BEST]
 
@@ -178,25 +138,3 @@ def test_shape_has_a_line_per_curve_and_dashes_what_was_published() -> None:
     assert [line.get_linestyle() for line in axes.lines] == ["--", "-"]
     points = [np.asarray(line.get_xydata()).tolist() for line in axes.lines]
     assert points == [[[1, 1.0], [4, 2.9]], [[1, 1.0], [4, 3.5]]]
-
-
-def test_dirty_series_ends_with_fio(tmp_path: Path) -> None:
-    times, mib = plots.dirty_series(_ran(tmp_path))
-    assert times[-1] == 8.0
-    assert (mib[0], mib[-1]) == (0, 110)
-
-
-def test_flushers_are_shown_over_time(tmp_path: Path) -> None:
-    # One that starts after a second and is on a CPU for half of the time, in pieces of a sample each.
-    times, cpus = plots.flusher_series(_ran(tmp_path))
-    assert times[0] == samples.STEP_S
-    assert times[-1] == 8.0
-    assert cpus == pytest.approx([0, 0, *[0.5] * 14])
-
-
-def test_latencies_are_the_share_that_takes_so_long_or_longer(tmp_path: Path) -> None:
-    us, shares = plots.latency_series(_ran(tmp_path))
-    # Of 1,145,066 writes one is the slowest.
-    assert (us[0], shares[0]) == (0.45, 1.0)
-    assert (us[-1], shares[-1]) == (1417.216, 1 / 1145066)
-    assert shares == sorted(shares, reverse=True)

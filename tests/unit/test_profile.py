@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.experiment import bench
+from lab.bench import bench
 from lab.machine import smp
 from lab.machine.hardware import Hardware
 from lab.machine.qemu import Qemu
@@ -511,7 +511,7 @@ def test_machine_is_told_where_the_kernel_changes_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("machine", "clock"), [("uml", "virtual"), ("smp", "host")])
 def test_profile_without_virtual_time_is_refused(tmp_path: Path, machine: str, clock: str) -> None:
     with pytest.raises(LabError, match="a profile is of virtual time"):
-        Hardware(machine, clock, samples=tmp_path)
+        Hardware(machine=machine, clock=clock, samples=tmp_path)
 
 
 def test_profile_of_a_guest_goes_into_its_results(recorder: Recorder, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.guest.promises import SECTOR_BYTES, ZEROS, File, data_of
+from tests.guest.promises import SECTOR_BYTES, ZEROS, File, History, data_of
 
 
 def held(file: File) -> bytes:
@@ -99,6 +99,22 @@ def test_a_promise_for_some_sectors_is_one_that_the_file_reaches_there() -> None
     assert file.broken(b"") is None
 
 
+def test_only_what_was_promised_and_no_hole_since_is_written_in_place() -> None:
+    file = File(1)
+    file.write(0, 4)
+    assert not file.is_in_place(0, 1)
+    file.promise()
+    assert file.is_in_place(0, 4)
+    assert not file.is_in_place(3, 2)
+    file.write(0, 1)
+    assert file.is_in_place(0, 1)
+    file.zero(1, 1, keep_size=True)
+    file.write(1, 1)
+    assert (file.is_in_place(0, 1), file.is_in_place(0, 2)) == (True, False)
+    File(2).clone(file)
+    assert not file.is_in_place(0, 1)
+
+
 def test_a_hole_and_what_was_cut_off_are_zeros() -> None:
     file = File(1)
     data = file.write(0, 4)
@@ -123,6 +139,55 @@ def test_what_was_cut_off_may_come_to_light_until_zeros_are_promised() -> None:
     assert file.broken(data[: 2 * SECTOR_BYTES] + 2 * ZEROS + more) is None
 
 
+def test_what_is_taken_out_or_put_in_moves_the_rest() -> None:
+    file = File(1)
+    data = file.write(0, 4)
+    file.promise()
+    file.collapse(1, 2)
+    shorter = data[:SECTOR_BYTES] + data[3 * SECTOR_BYTES :]
+    half_way = data[:SECTOR_BYTES] + ZEROS + data[2 * SECTOR_BYTES :]
+    assert [file.broken(found) for found in (data, shorter, half_way)] == [None, None, None]
+    file.promise()
+    assert file.broken(shorter) is None
+    assert "expected 1024 to 1024" in str(file.broken(data))
+    assert "sector 1 of 2 is zeros" in str(file.broken(data[:SECTOR_BYTES] + ZEROS))
+    file.insert(1, 1)
+    file.promise()
+    assert file.broken(data[:SECTOR_BYTES] + ZEROS + data[3 * SECTOR_BYTES :]) is None
+    assert "expected 1536 to 1536" in str(file.broken(shorter))
+
+
+def test_what_is_written_to_a_block_that_was_moved_may_be_where_it_was() -> None:
+    file = File(1)
+    data = file.write(0, 6)
+    file.promise()
+    file.collapse(1, 2)
+    file.insert(1, 1)
+    new = file.write(2, 1)
+    where_it_was = data[: 3 * SECTOR_BYTES] + new + data[4 * SECTOR_BYTES :]
+    assert file.broken(where_it_was) is None
+    assert file.broken(data[: 4 * SECTOR_BYTES] + new + data[5 * SECTOR_BYTES :]) is not None
+    moved = data[:SECTOR_BYTES] + ZEROS + new + data[4 * SECTOR_BYTES :]
+    assert held(file) == moved
+    file.promise()
+    assert file.broken(moved) is None
+    assert file.broken(where_it_was) is not None
+    later = file.write(2, 1)
+    assert file.broken(data[:SECTOR_BYTES] + ZEROS + later + data[4 * SECTOR_BYTES :]) is None
+    assert file.broken(moved[: 3 * SECTOR_BYTES] + later + moved[4 * SECTOR_BYTES :]) is not None
+
+
+def test_a_history_tells_what_it_was_when() -> None:
+    history: History[str | None] = History("old")
+    history.add(3, None)
+    history.add(5, "new")
+    assert history.begins == [0, 3, 5]
+    assert [change for change in range(7) if history.was(change, [1])] == [3, 4]
+    assert [change for change in range(7) if history.was(change, [0, 2])] == [0, 1, 2, 5, 6]
+    history.promise(3)
+    assert [change for change in range(7) if history.was(change, [0, 1])] == [3, 4, 5, 6]
+
+
 def test_a_copy_holds_what_its_source_held() -> None:
     source, copy = File(1), File(2)
     data = source.write(0, 1)
@@ -133,7 +198,7 @@ def test_a_copy_holds_what_its_source_held() -> None:
     assert copy.promised() == 1
 
 
-CHANGES = ["write", "zero", "punch", "truncate", "allocate", "promise", "settle"]
+CHANGES = ["write", "zero", "punch", "truncate", "allocate", "collapse", "insert", "promise", "settle"]
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -152,6 +217,8 @@ def test_a_file_that_lost_nothing_is_never_called_broken(seed: int) -> None:
             file.truncate(first * SECTOR_BYTES)
         elif what == "allocate":
             file.allocate(count * SECTOR_BYTES)
+        elif what in ("collapse", "insert") and (first + count) * SECTOR_BYTES < file.size:
+            getattr(file, what)(first, count)
         elif what == "promise":
             file.promise()
         else:

@@ -6,12 +6,11 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
-from lab.experiment import bench, scenario
+from lab.experiment import scenario
 from lab.result import published_table, results
 from lab.result.results import Measured
 from lab.tree.source import Source
@@ -105,21 +104,3 @@ def test_all_claims_unless_named() -> None:
     assert 0 < len(claiming) < len(loaded)
     assert published_table.known([]) == claiming
     assert published_table.known(["t2"]) == ["t2"]
-
-
-def test_everything_is_checked_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    order: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(
-        bench, "check", lambda chosen, folder: order.append(("check", chosen.name, chosen.repetitions))
-    )
-
-    def run(name: str, *, full: bool, source: Source, **_: Any) -> Path:
-        order.append(("run", name))
-        return Path(name)
-
-    monkeypatch.setattr(bench, "bench", run)
-    names = ["t2", "blocked"]
-    assert published_table.measure(names, full=True, source=SOURCE) == [Path(name) for name in names]
-    # As --full runs them.
-    checks = [("check", name, scenario.load(name).expanded().repetitions) for name in names]
-    assert order == [*checks, ("run", "t2"), ("run", "blocked")]

@@ -88,8 +88,9 @@ def test_any_folder_a_link_and_arguments(clone: Path, cache: Path, tmp_path: Pat
     assert sorted(clone.rglob("*")) == before
 
 
-def test_cache_may_be_relative(clone: Path, cache: Path) -> None:
-    _, out, _ = finish(clone / "pwb", cwd=cache.parent, PWB_CACHE=cache.name)
+@pytest.mark.parametrize("path", ["", "/usr:."])
+def test_cache_may_be_relative(clone: Path, cache: Path, path: str) -> None:
+    _, out, _ = finish(clone / "pwb", cwd=cache.parent, PWB_CACHE=cache.name, CDPATH=path)
     assert Path(out[1]).parent == cache / "venv"
 
 

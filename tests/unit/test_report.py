@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 from rich.console import Console
 
@@ -16,7 +15,7 @@ CELLS = results.cells("s", samples.result())
 
 def _shown(notes: list[str], width: int = 140) -> str:
     out = io.StringIO()
-    report.show(Console(file=out, width=width), CELLS, notes, Path("/r/2026"))
+    report.show(Console(file=out, width=width), CELLS, notes, samples.FIXTURES)
     return out.getvalue()
 
 
@@ -83,7 +82,7 @@ def test_a_gain_has_the_line_to_type_and_what_it_costs() -> None:
     written = report.markdown(GAIN, [])
     assert f"\n  `{line}`\n  Against stock: mean latency -50% [" in written
     out = io.StringIO()
-    report.show(Console(file=out, width=140), GAIN, [], Path("/r/2026"))
+    report.show(Console(file=out, width=140), GAIN, [], samples.FIXTURES)
     assert f"\n  {line}\n  Against stock: mean" in out.getvalue()
     shown = report.table(report.Rig.of(GAIN[0]), report.in_order(GAIN))
     assert [row.style for row in shown.rows] == [None, "bold"]
@@ -127,4 +126,5 @@ def test_markdown_has_the_same_rows_and_the_notes() -> None:
 def test_show_ends_with_where_the_results_are() -> None:
     text = _shown(["a [note]"])
     assert "a [note]" in text
-    assert "results: /r/2026 (also /r/latest)" in text
+    assert f"results: {samples.FIXTURES} (also {samples.FIXTURES.parent / 'latest'})" in text
+    assert "\n  fio-group.json\n" in text

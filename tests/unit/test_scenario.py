@@ -84,9 +84,15 @@ def test_cpus_that_the_guest_has_anyway_are_no_further_ones() -> None:
     assert found.on("smp", 2).expanded().scaling == [8]
     listed = scenario.parse("s", SMALL.replace("[full]", "[full]\nscaling = [4, 4]"))
     with pytest.raises(LabError, match=r"scenario 's': the whole: .*scaling: each value once"):
-        listed.expanded()
+        listed.on("smp", 8).expanded()
     named = scenario.parse("s", SMALL.replace("repetitions = 1", "repetitions = 1\nscaling = [4, 8]"))
     assert named.on("smp", 8).scaling == [4]
+
+
+def test_user_mode_linux_has_no_further_cpus() -> None:
+    found = scenario.parse("s", SMALL + "scaling = [16]\n")
+    assert found.on("smp", 8).expanded().scaling == [16]
+    assert found.on("uml", 2).expanded().scaling == []
 
 
 def test_a_bar_may_be_of_the_number_that_the_kernel_finds() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lab import cli
-from lab.experiment import cluster
+from lab.bench import cluster
 from lab.machine import smp
 from lab.machine.guest import GuestResult
 from lab.machine.hardware import Hardware
@@ -147,7 +147,7 @@ def test_machine_is_told_places_and_seed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("machine", "clock"), [("uml", "virtual"), ("smp", "host")])
 def test_stalls_without_virtual_time_are_refused(machine: str, clock: str) -> None:
     with pytest.raises(LabError, match="CPUs stall in virtual time"):
-        Hardware(machine, clock, stalls=smp.Stalls(Path("places"), 1))
+        Hardware(machine=machine, clock=clock, stalls=smp.Stalls(Path("places"), 1))
 
 
 def test_when_an_outcome_cannot_be_kept_guests_are_ended_at_once() -> None:
@@ -199,7 +199,6 @@ def test_cluster_of_others_runs_schedules_until_it_is_lost(
     monkeypatch.setattr(sources, "fetch", lambda: None)
     monkeypatch.setattr(build, "build", lambda *_: debug)
     monkeypatch.setattr(places, "write", lambda path, symbols, source: path.write_text("places"))
-    monkeypatch.setattr(cluster, "ANSWER_S", 1)
     monkeypatch.setenv("PWB_CACHE", str(tmp_path))
     monkeypatch.setenv("PWB_TEST_KEPT", str(tmp_path / provenance.TABLE))
     asked = ["schedules", "--load", "sync", "--output", str(tmp_path)]

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from lab.bench.search import JUDGED_ROUNDS, MOST_ROUNDS, Search, first_answer_first
 from lab.experiment import schedule
 from lab.experiment.schedule import Boot
-from lab.experiment.search import JUDGED_ROUNDS, MOST_ROUNDS, Search, first_answer_first
 from lab.experiment.setting import Setting
 from lab.result import results, verdict
 from lab.result.results import Key, Measured
@@ -73,6 +73,20 @@ def test_what_is_open_gets_another_round_of_itself_stock_and_the_null() -> None:
     assert names(found) == ["ext4 stock", "ext4 4 contexts", "ext4 1 context"]
     assert {boot.round for boot in found} == {2}
     assert [boot.direct for boot in found] == [None] * 3
+
+
+def test_only_the_limit_that_is_open_is_measured_again() -> None:
+    chosen = samples.small_scenario(
+        filesystems=["xfs"],
+        contexts=[1, 2, 4],
+        files=None,
+        repetitions=1,
+        bounds=[],
+        limits=[{"mib": mib, "ramp_s": 2, "window_s": 4} for mib in (128, 256)],
+    )
+    found = Search(first_answer_first(schedule.boots(chosen))).further(verdicts("xfs", OPEN))
+    assert names(found) == ["xfs stock", "xfs 4 contexts", "xfs 1 context"]
+    assert {limit.mib for boot in found for limit in boot.limits} == {128}
 
 
 def test_stock_and_the_best_are_profiled_once_where_there_is_virtual_time() -> None:

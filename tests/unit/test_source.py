@@ -102,8 +102,22 @@ def test_apt_of_the_machine_is_left_alone(apt: Path, cache: Path) -> None:
     fetch("7.3")
     calls = [line for line in (apt / "log").read_text().splitlines() if "indextargets" not in line]
     assert calls
+    # What apt's own configuration has it run is left out: see what a real apt makes of the file.
+    hooks = next(word[3:] for word in calls[0].split() if word.startswith("-c="))
+    assert all(f"-c={hooks}" in call for call in calls)
     for option in ("Dir::Etc::SourceParts=-", "Dir::State=", "Dir::Cache=", "APT::Sandbox::User="):
         assert all(f"-o{option}" in call for call in calls)
+
+
+def test_hooks_of_the_machine_are_not_run(tmp_path: Path) -> None:
+    apts.Apt(tmp_path, "http://mirror.example", ["trixie"], "")
+    own = tmp_path / "own.conf"
+    own.write_text("".join(f'{hook} {{ "false"; }};\n' for hook in apts.HOOKS))
+    command = ["apt-config", f"-c={own}", f"-c={tmp_path / 'hooks.conf'}", "dump"]
+    dumped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [
+        line for line in dumped.splitlines() if line.startswith("APT::Update::") and "::" in line[13:]
+    ] == []
 
 
 def test_half_a_tree_is_not_used(apt: Path, cache: Path) -> None:

@@ -30,6 +30,13 @@ def test_means_are_over_the_filesystems() -> None:
     assert throttle.means(cells).splitlines()[2].startswith("| 128 MiB | 2 | 1.20 |")
 
 
+def test_the_number_that_the_kernel_finds_is_a_setting() -> None:
+    runs = [*samples.measured("stock", 1, 128, [100]), *samples.measured("parallel", None, 128, [150])]
+    cells = results.cells("s", runs)
+    assert throttle.means(cells).splitlines()[2].startswith("| 128 MiB | auto | 1.50 |")
+    assert throttle.table(cells).splitlines()[2].startswith("| xfs | 128 MiB | auto | 1.50 |")
+
+
 @pytest.mark.parametrize(
     ("ours", "shown"), [([60, 62], "**0.64**"), ([95, 85], "*0.95*"), ([100, 90], "1.00")]
 )

@@ -62,6 +62,14 @@ def test_no_cpu_runs_ahead(clock: Path, cpus: int, host_cpus: int, lanes: int) -
 
 
 @pytest.mark.parametrize("host_cpus", [1, 2])
+def test_turns_differ(clock: Path, host_cpus: int) -> None:
+    # Equal ones would meet what two CPUs do in step always at the same place.
+    turns = _said(clock, "even", "2", host_cpus=host_cpus)["turn"]
+    assert all(QUANTUM * 3 // 4 <= turn <= QUANTUM for turn in turns)
+    assert len(set(turns)) > len(turns) // 2
+
+
+@pytest.mark.parametrize("host_cpus", [1, 2])
 def test_equal_work_takes_equal_time(clock: Path, host_cpus: int) -> None:
     ended = _said(clock, "even", "8", host_cpus=host_cpus)["ended_ns"]
     assert len(ended) == 8

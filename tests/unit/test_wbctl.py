@@ -117,10 +117,13 @@ class Machine:
         return folder
 
     def add_bdi(self, number: str, nwritebacks: int = 1, contexts: str = context(0)) -> None:
-        self.nwritebacks(number).parent.mkdir()
-        self.nwritebacks(number).write_text(f"{nwritebacks}\n")
+        # The device comes last, and whole: somebody may be watching.
         self.stats(number).parent.mkdir()
         self.stats(number).write_text(STATS + contexts)
+        new = self.root / f"{number}.new"
+        new.mkdir()
+        (new / "nwritebacks").write_text(f"{nwritebacks}\n")
+        new.rename(self.nwritebacks(number).parent)
 
     def nwritebacks(self, number: str = "252:0") -> Path:
         return self.sys / "class" / "bdi" / number / "nwritebacks"
@@ -244,6 +247,7 @@ def test_names_of_a_device(machine: Machine, argument: str) -> None:
 
 
 def test_a_path_means_the_device_of_its_filesystem(machine: Machine, tmp_path: Path) -> None:
+    machine.reset()
     device = os.stat(tmp_path).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     machine.add_bdi(number)
@@ -257,6 +261,7 @@ def test_a_block_device_below_any_name(machine: Machine, tmp_path: Path) -> None
     node = next((entry for entry in Path("/dev").iterdir() if entry.is_block_device()), None)
     if node is None:
         pytest.skip("/dev has no block device")
+    machine.reset()
     device = node.stat().st_rdev
     machine.add_bdi(f"{os.major(device)}:{os.minor(device)}")
     (tmp_path / "link").symlink_to(node)
@@ -716,6 +721,17 @@ def test_apply_without_a_file_to_read(pinned: Machine) -> None:
     sentence = pinned.fails("apply", "nullb0")
     pinned.config.rmdir()
     assert sentence == "cannot read /etc/wbctl.conf (Is a directory): make it a text file"
+
+
+def test_a_file_that_an_administrator_has_removed_pins_nothing(pinned: Machine) -> None:
+    pinned.config.unlink(missing_ok=True)
+    assert pinned.run("apply", "--if-pinned", "nullb0") == ""
+
+
+def test_a_file_may_have_the_line_ends_of_windows(pinned: Machine) -> None:
+    pinned.config.write_bytes(b"# of mine\r\nnullb0 contexts=4\r\n")
+    pinned.run("apply", "nullb0")
+    assert settings(pinned)[0] == "4"
 
 
 # what goes wrong

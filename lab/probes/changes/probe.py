@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ DEVICE_MIB = 3072
 TIMEOUT_S = 7200
 KIB_PER_MIB = 1024
 DPI = 120
+#: Seconds after which the kernel has to have found its number, for how many the rate is taken then, and over
+#: how many at a part's end it is the final one.
+FOUND_AFTER_S, FOUND_FOR_S, FINAL_S = 2.0, 0.5, 1.0
+#: Seconds of a steady load in which the number should change once at most.
+STEADY_S = 10.0
 
 
 class Recorded(BaseModel):
@@ -48,13 +54,25 @@ class Recorded(BaseModel):
             for (before, _, now), (after, _, then) in pairwise(self.samples)
         ]
 
+    def mib_s(self, begin: float, end: float) -> float | None:
+        """Return the mean MiB/s between two times in seconds; None where nothing was noted."""
+        rates = [rate for at, rate in self.rates if begin <= at < end]
+        return statistics.fmean(rates) if rates else None
+
+    def most_changes(self, begin: float, end: float) -> int:
+        """Return how often the number of contexts changed in those :data:`STEADY_S` with most changes."""
+        numbers = [(at, number) for at, number, _ in self.samples if begin <= at < end]
+        changed = [at for (_, before), (at, number) in pairwise(numbers) if number != before]
+        return max((sum(at <= other < at + STEADY_S for other in changed) for at in changed), default=0)
+
 
 @dataclass(frozen=True)
 class Changes(Probe[Recorded]):
     """A load that changes, in virtual time.
 
-    Of its 19 s two thirds belong to the one file: the kernel tries fewer contexts only after a backoff of
-    10 s. A trial that comes out slower by chance ends the way down until after another backoff.
+    Of its 30 s nine tenths belong to a steady load and to the one file, 13 s each: the kernel tries fewer
+    contexts only after a backoff of 10 s. A trial that comes out slower by chance ends the way down until
+    after another backoff.
 
     Attributes:
         filesystems: those under test.
@@ -75,6 +93,8 @@ class Changes(Probe[Recorded]):
     figures: ClassVar = {
         "contexts": Figure("contexts at its end", form=".0f"),
         "mib_s": Figure("at the device", "MiB/s", form=".0f", better="more"),
+        "found": Figure("rate after 2 s, of that at the end", better="more"),
+        "changes": Figure("most changes in 10 s after that", form=".0f", better="less"),
     }
 
     def boots(self) -> list[Boot]:
@@ -101,16 +121,19 @@ class Changes(Probe[Recorded]):
 
     def rows(self, boot: Boot, record: Recorded) -> list[Row]:
         """Say for each part of the load what the number of contexts and the rate were."""
-        begins = [when for when, _ in record.parts]
+        ends = [*(when for when, _ in record.parts[1:]), math.inf]
         found: list[Row] = []
-        for (when, part), end in zip(record.parts, [*begins[1:], float("inf")], strict=True):
+        for (when, part), end in zip(record.parts, ends, strict=True):
             contexts = [number for at, number, _ in record.samples if when <= at < end]
-            rates = [rate for at, rate in record.rates if when <= at < end]
+            early = record.mib_s(when + FOUND_AFTER_S, when + FOUND_AFTER_S + FOUND_FOR_S)
+            final = record.mib_s(end - FINAL_S, end)
             found.append(
                 {
                     "part": part,
                     "contexts": contexts[-1] if contexts else None,
-                    "mib_s": statistics.fmean(rates) if rates else None,
+                    "mib_s": record.mib_s(when, end),
+                    "found": early / final if early and final else None,
+                    "changes": record.most_changes(when + FOUND_AFTER_S, end),
                 }
             )
         return found

@@ -13,28 +13,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from lab.machine.hardware import Hardware
 from lab.probes.clock import trial as trials
+from lab.probes.clock.row import Row, apart, below, page, repeated, table
 from lab.probes.clock.trial import Outcome, Run, Trial
 from lab.result import provenance
 from lab.tree.build import Kernel
-from lab.util import markdown
 from lab.util.errors import LabError, unknown_name
 from lab.util.lock import whole_machine
 
 NAME = "clock"
-HEADING = """\
-# The proof that the clock of the machine `smp` is right
-
-Made with `./pwb clock`. Each line says what was tried, what should come out, and what did; a line without a
-bound is only told. A cell is 8 jobs on 8 CPUs (unless it says otherwise) that overwrite cached files at
-random, 4 KiB at a time, on a RAM disk with a dirty limit of 128 MiB; what is written back counts, in a
-window of 0.8 s of virtual time. One CPU at a time runs on the host (one lane), as in the cells of a
-measurement, of which each core of the host runs one.
-
-"""
 BOOTS = 3
 CONTEXTS = 8
 # A cell: jobs overwrite cached files at random, 4 KiB at a time, and what is written back is counted.
@@ -49,82 +37,26 @@ SHORT_LOOP = 5_000_000
 PAGES, PAGES_PER_S = 10_000, 50_000
 RATE_MIB_S = 20
 NAP_S, LONG_NAP_S = 1, 11
+# One job and one flusher, which take the lock of one file's page cache for each page.
+STREAM = (
+    "fio --name=stream --rw=write --bs=64k --size=512m --fallocate=none --invalidate=0 --time_based"
+    " --ramp_time=1 --runtime=2 --clocksource=clock_gettime --output-format=json"
+)
 LOCKS = [(kind, cpus) for kind in ("round", "ticket", "spin") for cpus in (2, 4, 8)]
 HANDOVERS = 100_000
 # What the lock is held for: see handover.c.
 HELD_NS = 200
 HALF_QUANTUM = "half the quantum"
-SETTINGS: dict[str, dict[str, Any]] = {
+QUANTA: dict[str, dict[str, Any]] = {
     HALF_QUANTUM: {"quantum_ns": Hardware.quantum_ns // 2},
     "twice the quantum": {"quantum_ns": Hardware.quantum_ns * 2},
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    **QUANTA,
     "PAUSE counts 40": {"pause": 40},
     "500 MIPS": {"mips": 500},
     "2,000 MIPS": {"mips": 2000},
 }
-
-
-class Row(BaseModel):
-    """One line of the table.
-
-    Attributes:
-        test: name by which it can be asked for.
-        what: what was tried.
-        expected: what should come out, in words.
-        measured: what came out, in words.
-        bound: how far it may be off, in words; empty where nothing was promised.
-        met: whether it is within the bound; None without one.
-        figures: the numbers behind it.
-    """
-
-    test: str
-    what: str
-    expected: str
-    measured: str
-    bound: str = ""
-    met: bool | None = None
-    figures: dict[str, float] = {}
-
-
-def apart(what: str, found: float, expected: float, *, most: float, unit: str, digits: int = 1) -> Row:
-    """Make the line for a figure that should be another one, within a part of it."""
-    off = found / expected - 1
-    return Row(
-        test="",
-        what=what,
-        expected=f"{expected:,.{digits}f} {unit}",
-        measured=f"{found:,.{digits}f} {unit} ({off:+.1%})",
-        bound=f"{most:.0%}",
-        met=abs(off) <= most,
-        figures={"found": found, "expected": expected},
-    )
-
-
-def below(what: str, found: float, most: float, unit: str) -> Row:
-    """Make the line for a figure that has a limit."""
-    return Row(
-        test="",
-        what=what,
-        expected="as little as can be",
-        measured=f"{found:.1f} {unit}",
-        bound=f"{most:g} {unit}",
-        met=found <= most,
-        figures={"found": found},
-    )
-
-
-def repeated(what: str, found: Sequence[float], most: float, unit: str) -> Row:
-    """Make the line for a figure that should be the same every time."""
-    median = statistics.median(found)
-    off = max(abs(one / median - 1) for one in found)
-    return Row(
-        test="",
-        what=what,
-        expected="the same each time",
-        measured=f"{', '.join(f'{one:,.0f}' for one in found)} {unit} (at most {off:.1%} from the median)",
-        bound=f"{most:.0%}",
-        met=off <= most,
-        figures={f"boot {number}": one for number, one in enumerate(found, 1)},
-    )
 
 
 def cell(kernel: str, contexts: Sequence[int] = (), *, fs: str = "xfs", cpus: int = CONTEXTS) -> Trial:
@@ -160,6 +92,12 @@ def turns(run: Run, contexts: Sequence[int], **changes: Any) -> list[tuple[float
     """Measure stock and numbers of contexts in several boots, in MiB/s; return the boots of each."""
     found = [stock_and_contexts(run, contexts, turn=number, **changes) for number in range(1, BOOTS + 1)]
     return list(zip(*found, strict=True))
+
+
+def fio_mib_s(outcome: Outcome) -> float:
+    """Return what a fio job has written in a second, in MiB."""
+    written: float = json.loads("\n".join(outcome.lines))["jobs"][0]["write"]["bw_bytes"]
+    return written / (1 << 20)
 
 
 def repeat(run: Run) -> Iterable[Row]:
@@ -217,8 +155,8 @@ def rate(run: Run) -> Iterable[Row]:
     job = f"fio --name=rate --rate={RATE_MIB_S}m --rw=randwrite --bs=4k --size=64m --time_based --runtime=2"
     trial = Trial(f"{job} --clocksource=clock_gettime --output-format=json", fs="xfs", device_mib=512)
     outcome = run(trial)
-    found = json.loads("\n".join(outcome.lines))["jobs"][0]["write"]["bw_bytes"] / (1 << 20)
-    yield apart(f"a fio job with rate={RATE_MIB_S}m", found, RATE_MIB_S, most=0.02, unit="MiB/s", digits=2)
+    what = f"a fio job with rate={RATE_MIB_S}m"
+    yield apart(what, fio_mib_s(outcome), RATE_MIB_S, most=0.02, unit="MiB/s", digits=2)
 
 
 def sleep(run: Run) -> Iterable[Row]:
@@ -289,6 +227,26 @@ def moved(fs: str, setting: str, before: Sequence[float], after: Sequence[float]
         yield apart(
             f"{fs}, {CONTEXTS} contexts, {setting}", after[1], before[1], most=0.02, unit="MiB/s", digits=0
         )
+
+
+def stream(run: Run) -> Iterable[Row]:
+    """One stream, whose writer and flusher go in step with each other: no quantum may meet that step."""
+    trial = Trial(STREAM, fs="xfs", device_mib=DEVICE_MIB, mem_mib=DEVICE_MIB + 2048, limit_mib=LIMIT_MIB)
+    one_context = f"echo 1 > $PWB_BDI/nwritebacks; {STREAM}"
+    before: list[float] = []
+    for name, changes in {"": {}, **QUANTA}.items():
+        found = [
+            fio_mib_s(run(replace(trial, script=script, kernel=kernel, **changes)))
+            for kernel, script in (("stock", STREAM), ("parallel", one_context))
+        ]
+        if not before:
+            before = found
+            yield apart(
+                "xfs, one context against stock", found[1], found[0], most=0.02, unit="MiB/s", digits=0
+            )
+            continue
+        for what, after, expected in zip(("stock", "one context"), found, before, strict=True):
+            yield apart(f"xfs, {what}, {name}", after, expected, most=0.02, unit="MiB/s", digits=0)
 
 
 def uml(run: Run) -> Iterable[Row]:
@@ -379,6 +337,7 @@ TESTS: dict[str, Callable[[Run], Iterable[Row]]] = {
     "sleep": sleep,
     "lock": lock,
     "sensitivity": sensitivity,
+    "stream": stream,
     "uml": uml,
     "speed": speed,
 }
@@ -471,13 +430,5 @@ def keep(found: Sequence[Row], kernels: Iterable[Kernel], folder: Path) -> list[
     every.sort(key=lambda row: list(TESTS).index(row.test))
     rows = [row.model_dump() for row in every]
     has_earlier = len(every) > len(found)
-    provenance.write(folder, NAME, rows, booted, table=HEADING + table(every), has_earlier=has_earlier)
+    provenance.write(folder, NAME, rows, booted, table=page(every), has_earlier=has_earlier)
     return every
-
-
-def table(found: Iterable[Row]) -> str:
-    """Return the table."""
-    met = {None: "", True: "yes", False: "**no**"}
-    rows = [(row.test, row.what, row.expected, row.measured, row.bound, met[row.met]) for row in found]
-    columns = ("test", "what", "expected", "measured", "bound", "met")
-    return markdown.table(columns, rows, left=len(columns))

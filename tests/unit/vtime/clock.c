@@ -12,11 +12,13 @@
 #include <time.h>
 #include "../../../vtime/clock.h"
 
-enum { BLOCK = 7, LENGTH = 400000, QUANTUM = 2000, PAUSE = 140, ROUNDS = 200, STALL = 100000 };
+enum { BLOCK = 7, LENGTH = 400000, QUANTUM = 2000, PAUSE = 140, ROUNDS = 200, STALL = 100000, TURNS = 100 };
 
 static struct {
 	uint64_t count;
 	_Atomic uint64_t executed;	/* NEVER once it has halted */
+	uint64_t turns[TURNS];		/* instructions of the first ones */
+	int n_turns;
 	uint64_t ended_ns;
 	char line[64];
 } cpus[MAX_CPUS];
@@ -41,12 +43,22 @@ void wake_main_loop(void)
 	woken++;
 }
 
+/* Let the others have their turn. */
+static void end_turn(int cpu)
+{
+	int ended = cpus[cpu].n_turns++;
+
+	clock_wait((unsigned int)cpu);
+	if (ended < TURNS)
+		cpus[cpu].turns[ended] = COUNT_END - cpus[cpu].count;
+}
+
 static void execute(int cpu, uint64_t instructions)
 {
 	for (uint64_t done = 0; done < instructions; done += BLOCK) {
 		cpus[cpu].count += BLOCK;
 		if (cpus[cpu].count >= COUNT_END)
-			clock_wait((unsigned int)cpu);
+			end_turn(cpu);
 		cpus[cpu].executed += BLOCK;
 	}
 }
@@ -185,6 +197,8 @@ int main(int argc, char **argv)
 		printf("furthest_ahead %" PRIu64 "\n", furthest_ahead);
 		for (int k = 0; k < n; k++)
 			printf("ended_ns %" PRIu64 "\n", cpus[k].ended_ns);
+		for (int k = 0; k < cpus[0].n_turns && k < TURNS; k++)
+			printf("turn %" PRIu64 "\n", cpus[0].turns[k]);
 	} else if (!strcmp(argv[1], "spin")) {
 		if (argc > 4)
 			held = strtoull(argv[4], NULL, 10);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""KUnit suites: what their results say, and when a patch fails."""
+"""Checks that boot a patch: what KUnit results say, and when a patch fails by them or by its load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from lab.check import kunit
+from lab.check import kunit, load
 from lab.check.patches import Patch
 from lab.machine import guest
 from lab.util.errors import GuestError
@@ -64,7 +64,7 @@ def test_patch_fails_with_its_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome(monkeypatch, GOOD) == []
     assert outcome(monkeypatch, BAD) == ["not ok 1 it_doubles", "not ok 1 bdi_wb_auto"]
     assert outcome(monkeypatch, "") == ["there is no suite"]
-    assert outcome(monkeypatch, "", status=1) == ["the suites could not be run, status 1"]
+    assert outcome(monkeypatch, "cd: no\n", status=1) == ["status 1: cd: no"]
 
 
 def test_patch_fails_whose_kernel_does_not_link_or_boot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,3 +78,31 @@ def test_patch_fails_whose_kernel_does_not_link_or_boot(monkeypatch: pytest.Monk
     assert kunit.KUnit(MadeUpFolder()).after(PATCH) == [  # type: ignore[arg-type]
         "the kernel reported: oops"
     ]
+
+
+def test_patch_fails_with_its_load_on_any_filesystem(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def run(_: Path, command: list[str], *, fs: str, stream: TextIO, **__: Any) -> SimpleNamespace:
+        assert fs == "none"
+        ran.append(command[2])
+        stream.write("made\nresize: page 3 is wrong\n" if command[2] == "ext4" else "every byte\n")
+        return SimpleNamespace(status=int(command[2] == "ext4"))
+
+    monkeypatch.setattr(guest, "run", run)
+    found = load.Load(MadeUpFolder()).after(PATCH)  # type: ignore[arg-type]
+    assert found == ["ext4: status 1: resize: page 3 is wrong"]
+    assert ran == ["xfs", "ext4", "f2fs"]
+
+
+def test_load_is_made_again_when_its_script_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "resize.py"
+    script.write_text("1")
+    monkeypatch.setattr(load, "SCRIPT", script)
+    check = load.Load(MadeUpFolder())  # type: ignore[arg-type]
+    monkeypatch.setattr(check, "_compiled", SimpleNamespace(inputs=lambda patch: [patch.key]))
+    before = check.inputs(PATCH)
+    (tmp_path / "test_resize.py").write_text("no part of it")
+    assert check.inputs(PATCH) == before
+    (tmp_path / "helper.py").write_text("a part")
+    assert check.inputs(PATCH) != before

@@ -9,18 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lab.experiment import cells, cluster, fiojob, jobfile, schedule
-from lab.experiment.bench import BUILD_TIME, HERE, Where, check
+from lab.bench import boot_task, cluster
+from lab.bench.bench import BUILD_TIME, HERE, Where, check
+from lab.bench.search import first_answer_first
+from lab.bench.store import Store, known_surroundings
+from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment.scenario import Scenario
 from lab.experiment.schedule import Boot
-from lab.experiment.search import first_answer_first
-from lab.experiment.store import Store, known_surroundings
-from lab.machine import guest, host
+from lab.machine import guest
 from lab.machine.hardware import QEMU_MIB, Hardware
 from lab.tree import build
 from lab.tree import source as sources
 from lab.tree.build import Kernel
 from lab.tree.source import Source
+from lab.util import host
 from lab.util.progress import duration
 
 
@@ -49,7 +51,7 @@ def plan(
     """Say what a run would boot and how long it would take; nothing is fetched, built or booted.
 
     Args:
-        job: as for :func:`lab.experiment.bench.run_job`, like those below.
+        job: as for :func:`lab.bench.bench.run_job`, like those below.
         budget_min: minutes.
         source: the kernel source; None: not known yet, and so neither which kernels are built nor which boots
             the cache has.
@@ -105,7 +107,7 @@ def _kept(
     store = Store(around)
     job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
     by_flavour = dict(zip(chosen.flavours, kernels, strict=True))
-    return [boot for boot in boots if store.has(cells.task(boot, chosen, by_flavour, job, job_folder))]
+    return [boot for boot in boots if store.has(boot_task.task(boot, chosen, by_flavour, job, job_folder))]
 
 
 def _side_by_side(chosen: Scenario, boots: Sequence[Boot], where: Where) -> int:

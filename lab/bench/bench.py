@@ -10,18 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.experiment import cells, cluster, fiojob, jobfile, schedule
+from lab.bench import boot_task, cluster
+from lab.bench.boot_task import tool
+from lab.bench.cluster import Crew, InTurn
+from lab.bench.session import measure
+from lab.bench.store import Store, surroundings
+from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment import scenario as scenarios
-from lab.experiment.cells import tool
-from lab.experiment.cluster import Crew, InTurn
 from lab.experiment.scenario import Machine, Scenario
-from lab.experiment.session import measure
-from lab.experiment.store import Store, surroundings
-from lab.machine import devices, guest, guest_memory, host, host_idle
+from lab.machine import devices, guest, guest_memory, host_idle
 from lab.machine.hardware import Hardware
 from lab.result import report
 from lab.tree import build
 from lab.tree.source import Source
+from lab.util import host
 from lab.util.errors import LabError
 from lab.util.lock import whole_machine
 from lab.util.paths import cache_dir
@@ -87,6 +89,25 @@ def bench(
     return _build_and_measure(chosen, source, scenarios.SCENARIOS, where)
 
 
+def bench_all(
+    names: Sequence[str],
+    *,
+    full: bool,
+    source: Source,
+    machine: Machine | None = None,
+    cpus: int | None = None,
+    where: Where = HERE,
+) -> list[Path]:
+    """Run scenarios one after the other and return their results folders.
+
+    Raises:
+        LabError: as :func:`bench`; what can be checked is checked for all before the first runs.
+    """
+    for name in names:
+        check(scenario_of(name, full=full, machine=machine, cpus=cpus), scenarios.SCENARIOS, where)
+    return [bench(name, full=full, source=source, machine=machine, cpus=cpus, where=where) for name in names]
+
+
 def scenario_of(name: str, *, full: bool, machine: Machine | None, cpus: int | None) -> Scenario:
     """Return the scenario that :func:`bench` runs, by its arguments.
 
@@ -101,7 +122,7 @@ def run_job(job: Path, *, budget_min: float, source: Source, where: Where = HERE
     """Run a user's own fio job file as it is, the way :func:`bench` runs a scenario; bounds run derived jobs.
 
     After the first round only what is open goes on, and what else may be set is tried: see
-    :mod:`lab.experiment.search`.
+    :mod:`lab.bench.search`.
 
     Args:
         job: fio job file; it runs with the filesystem under test as its working directory.
@@ -136,7 +157,7 @@ def _build_and_measure(
         machine = chosen.guest.machine
         crew: Crew | None = None
         if chosen.virtual and where.scheduler is not None:
-            needed = [cells.LOAD, cache_dir()]
+            needed = [boot_task.LOAD, cache_dir()]
             crew = stack.enter_context(cluster.existing(where.scheduler, needed, guest.run))
         if missing := [name for name in chosen.flavours if not build.find(name, source, machine)[1]]:
             report.terminal().print(f"built first, {BUILD_TIME}: {' and '.join(missing)}", highlight=False)
@@ -191,7 +212,9 @@ def check(
         )
     if chosen.virtual:
         for cpus in [size.cpus, *chosen.scaling]:
-            hardware = machine("smp", mem_mib=size.mem_mib, cpus=cpus, possible_cpus=size.possible_cpus)
+            hardware = machine(
+                machine="smp", mem_mib=size.mem_mib, cpus=cpus, possible_cpus=size.possible_cpus
+            )
             for name in chosen.devices:
                 guest.check(hardware, fs="xfs", device=name, device_size_mib=size.device_mib)
     else:

@@ -32,15 +32,15 @@ NULL = Setting(variant="parallel", contexts=1)
 
 
 def first_answer_first(boots: Iterable[Boot]) -> list[Boot]:
-    """Sort the boots of a round: stock and the most contexts of each filesystem, the others, the bounds."""
+    """Sort the boots of a round: stock and the most contexts on each filesystem, the others, the bounds."""
+    listed = list(boots)
+    most = max((one.contexts or 0 for boot in listed for one in boot.settings), default=0)
 
     def rank(boot: Boot) -> int:
         if boot.setting.variant == "bdis":
             return 2
-        most = max((one.contexts or 0 for other in listed for one in other.settings), default=0)
         return 0 if boot.setting.variant == "stock" or most in _contexts(boot) else 1
 
-    listed = list(boots)
     return sorted(listed, key=rank)
 
 

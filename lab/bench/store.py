@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from lab.experiment.cells import LANES, Task, tool
+from lab.bench.boot_task import LANES, Task, tool
 from lab.machine import devices, qemu, vtime
 from lab.machine.hardware import Hardware
 from lab.util.paths import REPO, cache_dir
@@ -22,6 +22,7 @@ from lab.util.process import output
 
 GUEST = REPO / "guest"
 MACHINE = REPO / "lab" / "machine"
+PROFILE = REPO / "lab" / "profile"
 # Debian's packages of what makes filesystems.
 _MKFS = {"mkfs.xfs": "xfsprogs", "mkfs.ext4": "e2fsprogs", "mkfs.f2fs": "f2fs-tools"}
 # What is no part of a result: where it goes, what it is called, where its kernel lies, how long it may take.
@@ -44,7 +45,7 @@ def known_surroundings() -> dict[str, str] | None:
 
 def _around(emulator: qemu.Qemu, clock_key: str) -> dict[str, str]:
     # Of the machine that has virtual time: User-mode Linux refuses more CPUs than the host has.
-    clock = Hardware("smp")
+    clock = Hardware(machine="smp")
     return {
         "qemu": emulator.version,
         "vtime": clock_key,
@@ -73,6 +74,9 @@ def _digest_of(folder: Path) -> str:
 def identity(task: Task, around: dict[str, str]) -> str:
     """Return the identity (hex) of a boot: kernel, machine, setting, device, filesystem, job, round."""
     own = {key: str(value) for key, value in asdict(task).items() if key not in _LEFT_OUT}
+    if task.is_profiled:
+        # What is kept is what was made of the samples, not the samples.
+        own["profile"] = _digest_of(PROFILE)
     model = devices.load(task.device).model_dump_json()
     return _digest(json.dumps([own, model, around], sort_keys=True).encode())[:32]
 

@@ -23,10 +23,10 @@ import distributed
 from distributed.comm.core import connect
 from tornado.ioloop import IOLoop
 
-from lab.experiment import cells
-from lab.experiment.cells import Runner, Task
-from lab.machine import host
+from lab.bench import boot_task
+from lab.bench.boot_task import Runner, Task
 from lab.machine.hardware import QEMU_MIB
+from lab.util import host
 from lab.util.errors import LabError
 
 ANSWER_S = 5
@@ -39,10 +39,6 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def _always() -> bool:
-    return True
-
-
 class Crew(Protocol):
     """Runs tasks."""
 
@@ -50,12 +46,13 @@ class Crew(Protocol):
     def size(self) -> int:
         """How many tasks run side by side."""
 
-    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Generator[Task]:
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] | None = None) -> Generator[Task]:
         """Run tasks; return each when it is done, in no certain order. To close it ends what still runs.
 
         Args:
             tasks: what to run, in the order in which they begin.
-            go_on: asked whether another one may begin after the first; what runs then is not cut off.
+            go_on: asked whether another one may begin after the first; what runs then is not cut off. None:
+                all of them are to be run.
         """
 
 
@@ -66,12 +63,12 @@ class InTurn:
     runner: Runner
     size: int = 1
 
-    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Generator[Task]:
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] | None = None) -> Generator[Task]:
         """Run tasks in their order."""
         for number, task in enumerate(tasks):
-            if number and not go_on():
+            if number and go_on is not None and not go_on():
                 return
-            yield cells.run(task, self.runner)
+            yield boot_task.run(task, self.runner)
 
 
 @dataclass(frozen=True)
@@ -90,16 +87,18 @@ class SideBySide:
     runner: Runner
     scheduler: str | None = None
 
-    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] = _always) -> Generator[Task]:
+    def run(self, tasks: Sequence[Task], go_on: Callable[[], bool] | None = None) -> Generator[Task]:
         """Run tasks; a worker that dies costs what it was running, which is run again."""
         most_mib = max((task.mem_mib for task in tasks), default=0)
-        yield from self.each(functools.partial(cells.run, runner=self.runner), tasks, go_on, mem_mib=most_mib)
+        yield from self.each(
+            functools.partial(boot_task.run, runner=self.runner), tasks, go_on, mem_mib=most_mib
+        )
 
     def each(
         self,
         work: Callable[[Job], Result],
         jobs: Sequence[Job],
-        go_on: Callable[[], bool] = _always,
+        go_on: Callable[[], bool] | None = None,
         *,
         mem_mib: int,
     ) -> Generator[Result]:
@@ -116,7 +115,7 @@ class SideBySide:
         """
         waiting = iter(jobs)
         # All at once where nothing may stop them, so that workers which come later have their share.
-        begun = list(itertools.islice(waiting, None if go_on is _always else self.size))
+        begun = list(itertools.islice(waiting, None if go_on is None else self.size))
         # Not pure: a job that is submitted again after its result is gone is a new one.
         futures = self._submit(work, begun)
         done = distributed.as_completed(futures)
@@ -126,7 +125,8 @@ class SideBySide:
                 # What is still wanted is run again when the worker that has it dies.
                 future.release()
                 yield ended
-                more = self._submit(work, list(itertools.islice(waiting, 1 if go_on() else 0)))
+                may_begin = go_on is None or go_on()
+                more = self._submit(work, list(itertools.islice(waiting, 1 if may_begin else 0)))
                 futures += more
                 done.update(more)
         finally:
@@ -332,6 +332,7 @@ def hand_over(
     work: Callable[[Job], Result],
     jobs: Sequence[Job],
     take: Callable[[Result], None],
+    go_on: Callable[[], bool] | None = None,
     *,
     mem_mib: int,
     runner: Runner,
@@ -344,6 +345,7 @@ def hand_over(
         work: as for :meth:`SideBySide.each`, like the jobs and the memory.
         jobs: at least one.
         take: is given each result; what it raises ends all guests.
+        go_on: as for :meth:`SideBySide.each`.
         mem_mib: the memory of a guest.
         runner: as for :func:`local`.
         crew: does the jobs; None: this machine, as many at once as it has room for.
@@ -354,5 +356,7 @@ def hand_over(
     """
     with contextlib.ExitStack() as stack:
         workers = crew or stack.enter_context(local(places(mem_mib, len(jobs)), runner, own_cores=own_cores))
-        for result in stack.enter_context(contextlib.closing(workers.each(work, jobs, mem_mib=mem_mib))):
+        for result in stack.enter_context(
+            contextlib.closing(workers.each(work, jobs, go_on, mem_mib=mem_mib))
+        ):
             take(result)

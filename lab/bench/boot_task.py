@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lab.experiment import fiojob
-from lab.experiment.scenario import Files, Machine, Scenario
+from lab.experiment.scenario import Machine, Scenario
 from lab.experiment.schedule import Boot, Step
 from lab.machine import guest
-from lab.result import profile
+from lab.result import profile, results
 from lab.tree.build import Kernel
 from lab.util.errors import GuestError, LabError
 from lab.util.paths import REPO
@@ -195,7 +195,7 @@ def _boot(one: Task, runner: Runner) -> None:
     except GuestError as error:
         raise GuestError(f"{one.label}: {error}") from error
     (one.folder / "console.txt").write_text(done.console, encoding="utf-8")
-    if not (one.folder / "raw.json").exists():
+    if not (one.folder / results.RAW).exists():
         raise LabError(f"{one.label}: {LOAD.name} ended with status {done.status}, no figures: {done.output}")
     (one.folder / CLOCK).write_text(json.dumps(done.clock), encoding="utf-8")
 
@@ -221,17 +221,17 @@ def _files(boot: Boot, chosen: Scenario, job: str) -> dict[str, str]:
         files[layout] = fiojob.layout_only(job)
     if boot.direct:
         files["direct.fio"] = fiojob.direct(job)
-    own = chosen.files or Files(total_mib=1)
+    own = chosen.files
     plan = {
         "fio": tool("fio", "fio"),
         "filefrag": tool("filefrag", "e2fsprogs"),
         "sample_s": chosen.sample_s,
         "directories": fiojob.directories(job),
-        "files": own.names_for(boot.cpus) if chosen.files else [],
-        "size_mib": own.size_for(boot.cpus) if chosen.files else 0,
-        "empty": own.empty,
+        "files": own.names_for(boot.cpus) if own else [],
+        "size_mib": own.size_for(boot.cpus) if own else 0,
+        "empty": own.empty if own else False,
         "inodes": None if boot.setting.layout == "as-made" else boot.setting.layout,
-        "modulus": own.modulus,
+        "modulus": own.modulus if own else None,
         "placement": boot.setting.placement,
         "layout_job": layout,
         "prepare": boot.setting.mounted + (chosen.prepare or "") or None,

@@ -7,7 +7,7 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,18 +16,20 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from lab.experiment import cells, fiojob, jobfile, schedule
-from lab.experiment.cells import Kernels, Task, tool
-from lab.experiment.cluster import Crew
+from lab.bench import boot_task
+from lab.bench.boot_task import Kernels, Task, tool
+from lab.bench.cluster import Crew
+from lab.bench.search import Search, first_answer_first
+from lab.bench.store import Store
+from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment.measure import figures
 from lab.experiment.raw import Raw, RawRun
 from lab.experiment.scenario import Scenario
 from lab.experiment.schedule import Boot, Step
-from lab.experiment.search import Search, first_answer_first
-from lab.experiment.store import Store
 from lab.profile.bottleneck import Bottleneck, bottleneck
 from lab.profile.summary import Profile
 from lab.result import page, plots, profile, provenance, report, results, verdict
+from lab.result.provenance import TABLE
 from lab.result.results import Clock, Key, Measured
 from lab.result.verdict import Group
 from lab.util.errors import LabError
@@ -82,10 +84,9 @@ class _Session:
         """Return the seconds that are left of the budget; without one there is no end."""
         return math.inf if self.budget_s is None else max(0.0, self.began + self.budget_s - time.monotonic())
 
-    @property
-    def go_on(self) -> list[Callable[[], bool]]:
-        """Return what says whether another boot may begin, where there is a budget."""
-        return [] if self.budget_s is None else [lambda: self.budget_left_s > 0]
+    def has_time(self) -> bool:
+        """Say whether another boot may begin."""
+        return self.budget_left_s > 0
 
     def note(self, text: str) -> None:
         """Keep a remark for the end, once."""
@@ -153,11 +154,12 @@ def measure(
         while boots:
             session.boots += boots
             _measure_boots(session, boots)
-            boots = search.further(_judged(session)) if search and session.budget_left_s else []
-        for text in search.untried(_judged(session)) if search else []:
+            judged = _judged(session.save())
+            boots = search.further(judged) if search and session.budget_left_s else []
+        for text in search.untried(judged) if search else []:
             session.note(text)
         found = session.save()
-        (session.folder / "table.md").write_text(report.markdown(found, session.notes), encoding="utf-8")
+        (session.folder / TABLE).write_text(report.markdown(found, session.notes), encoding="utf-8")
         plots.draw(session.folder, found)
     final = results.publish(session.folder)
     # Last, for a page says of a folder without its final name that the run was interrupted.
@@ -169,7 +171,9 @@ def measure(
 def _measure_boots(session: _Session, boots: list[Boot]) -> None:
     """Take boots that are known already, and run the others until the budget is used up."""
     tasks = [
-        cells.task(boot, session.chosen, session.kernels, session.job, session.folder / "raw" / boot.folder)
+        boot_task.task(
+            boot, session.chosen, session.kernels, session.job, session.folder / "raw" / boot.folder
+        )
         for boot in boots
     ]
     by_folder = {task.folder: boot for task, boot in zip(tasks, boots, strict=True)}
@@ -185,7 +189,8 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
     with out.status("") as status:
         status.update(escape(f"{duration(session.remaining_s)} left"))
         # What runs elsewhere is ended here and now, whatever goes wrong.
-        with closing(session.crew.run(missing, *session.go_on)) as ended:
+        go_on = None if session.budget_s is None else session.has_time
+        with closing(session.crew.run(missing, go_on)) as ended:
             for task in ended:
                 boot = by_folder[task.folder]
                 new = _take(session, boot, task)
@@ -195,9 +200,9 @@ def _measure_boots(session: _Session, boots: list[Boot]) -> None:
                 line = f"{place}: {_rates(new) or 'no'} MiB/s, {duration(session.remaining_s)} left"
                 out.print(line, markup=False, highlight=False)
                 # After each boot: nothing may be left to do it later, as when memory runs out.
-                judged = _judged(session)
+                found = session.save()
                 if session.budget_s is not None:
-                    for said in _so_far(judged, boot):
+                    for said in _so_far(_judged(found), boot):
                         out.print(said, markup=False, highlight=False)
                 status.update(escape(f"{duration(session.remaining_s)} left"))
     left = [boot for boot in boots if boot not in session.measured]
@@ -220,9 +225,8 @@ def _left_out(boots: list[Boot]) -> list[str]:
     ]
 
 
-def _judged(session: _Session) -> dict[Group, verdict.Verdict]:
-    """Save what was measured, and judge it."""
-    return verdict.verdicts(report.in_order(session.save()))
+def _judged(found: list[results.Cell]) -> dict[Group, verdict.Verdict]:
+    return verdict.verdicts(report.in_order(found))
 
 
 def _so_far(judged: dict[Group, verdict.Verdict], boot: Boot) -> list[str]:
@@ -269,7 +273,7 @@ def _kept_when_interrupted(session: _Session) -> Iterator[None]:
 def _take(session: _Session, boot: Boot, task: Task) -> list[Measured]:
     """Work out the figures of a boot that was run, and add them to the session."""
     raw = results.read_raw(task.folder)
-    clock = Clock.read(json.loads((task.folder / cells.CLOCK).read_text(encoding="utf-8")))
+    clock = Clock.read(json.loads((task.folder / boot_task.CLOCK).read_text(encoding="utf-8")))
     session.releases[boot.setting.flavour] = raw.kernel
     steps = {step.name: step for step in boot.steps}
     is_bound = boot.setting.variant == "bdis"
@@ -289,6 +293,7 @@ def _take(session: _Session, boot: Boot, task: Task) -> list[Measured]:
             continue
         if run.dirty_settings:
             session.dirty_settings[f"limit-{steps[run.name].dirty_limit_mib}"] = run.dirty_settings
+        _make_small(task.folder / run.fio_json)
         found.append(
             _measured(
                 boot,
@@ -305,6 +310,12 @@ def _take(session: _Session, boot: Boot, task: Task) -> list[Measured]:
     return found
 
 
+def _make_small(fio_json: Path) -> None:
+    """Write fio's JSON anew, without the spaces that are half of it."""
+    text = json.dumps(results.read_fio(fio_json), separators=(",", ":"))
+    fio_json.write_text(text, encoding="utf-8")
+
+
 def _measured(
     boot: Boot,
     step: Step,
@@ -316,10 +327,8 @@ def _measured(
     clock: Clock | None,
     folder: Path,
 ) -> Measured:
-    """Work out the figures of one run, and make fio's file small."""
-    fio_path = folder / run.fio_json
-    fio = results.read_fio(fio_path)
-    fio_path.write_text(json.dumps(fio, separators=(",", ":")), encoding="utf-8")
+    """Work out the figures of one run."""
+    fio = results.read_fio(folder / run.fio_json)
     window = step.window
     try:
         got = figures(

@@ -14,13 +14,12 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from tests.guest.agwb import SHUTDOWN, WITHOUT_FLUSH, Case
-from tests.guest.lab_device import DEVICE, MOUNT, NAME, NODE, SETTLE_S, device, fail, flush
+from tests.guest.lab_device import DEVICE, MOUNT, NAME, NODE, SETTLE_S, device, fail, flush, quietly
 from tests.guest.resize import PAGE_BYTES, content
 from tests.guest.versioned import File
 
@@ -125,7 +124,7 @@ def main(mode: str) -> None:
                 case.mount()
                 pages = check(file, before)
                 case.unmount()
-                subprocess.run(["xfs_repair", "-n", NODE], check=True, stderr=subprocess.DEVNULL)
+                quietly("xfs_repair", "-n", NODE)
             print(f"from {before} by {mark}: {pages} pages", flush=True)
 
 

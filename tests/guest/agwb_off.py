@@ -23,10 +23,10 @@ LINE = re.compile(r"-(\d+) +\[.* (\w+): ")
 SUBMIT_NS = 500_000_000
 
 
-def written_beside(lines: Iterable[str]) -> int:
-    """Return how many folios somebody else wrote while a worker was at a pass."""
+def written_beside(lines: Iterable[str]) -> tuple[int, int]:
+    """Return how many folios somebody else wrote while a worker was at a pass, and how many workers wrote."""
     at_work: set[str] = set()
-    count = 0
+    beside = by_workers = 0
     for match in filter(None, map(LINE.search, lines)):
         task, event = match.groups()
         if event == "xfs_agwb_begin":
@@ -34,8 +34,9 @@ def written_beside(lines: Iterable[str]) -> int:
         elif event == "xfs_agwb_end":
             at_work.discard(task)
         elif event == "iomap_writeback_folio":
-            count += bool(at_work) and task not in at_work
-    return count
+            beside += bool(at_work) and task not in at_work
+            by_workers += task in at_work
+    return beside, by_workers
 
 
 def main() -> None:
@@ -60,10 +61,12 @@ def main() -> None:
         while any(out()):
             time.sleep(0.01)
         (DEVICE / "submit_ns").write_text("0")
-        count = written_beside((TRACE / "trace").read_text().splitlines())
+        beside, by_workers = written_beside((TRACE / "trace").read_text().splitlines())
         case.conclude()
-    if count:
-        fail(f"{count} folios were written beside workers")
+    if not by_workers:
+        fail("the trace has no folio that a worker wrote")
+    if beside:
+        fail(f"{beside} folios were written beside workers")
 
 
 if __name__ == "__main__":

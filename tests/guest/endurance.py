@@ -4,14 +4,16 @@
 ``python -m tests.guest.endurance FS SECONDS`` from the repository's folder, on the raw device $PWB_DEV.
 Standard library only.
 
-The load goes on in rounds: writers, syncs, cgroups that come and go, changes of the contexts, and a freeze
-each second, as for a snapshot. After each round the filesystem is mounted anew and the caches are dropped:
-what memory is gone then, some part of the kernel holds. At the end every byte is compared.
+The load goes on in rounds: writers, syncs, cgroups that come and go, changes of the contexts, by hand and by
+the kernel, on XFS changes of the modes of AG-aware writeback, and a freeze each second, as for a snapshot.
+After each round the filesystem is mounted anew and the caches are dropped: what memory is gone then, some
+part of the kernel holds. At the end every byte is compared.
 """
 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import re
 import subprocess
@@ -20,11 +22,13 @@ import time
 from pathlib import Path
 
 from guest.record import leave
+from tests.guest.agwb import CLASSES, MODES
 from tests.guest.lab_device import FIFREEZE, FITHAW, flush
 from tests.guest.resize import CGROUPS, FLUSHING, MOUNT, QUICK_FILE_PAGES, WRITERS, Load, Times, finish, start
 
 ROUND_S = 20.0
 FROZEN_S, THAWED_S = 0.02, 1.0
+MODE_S = 0.2
 KIB_PER_MIB = 1024
 # Of a cgroup that was removed something may stay until a grace period is over.
 MOST_WAIT_S = 10.0
@@ -38,6 +42,17 @@ def freeze(load: Load) -> None:
         time.sleep(FROZEN_S)
         fcntl.ioctl(root, FITHAW, 0)
         time.sleep(THAWED_S)
+
+
+def change_modes(load: Load) -> None:
+    """Go through the modes of AG-aware writeback, until the load has stopped."""
+    folder = Path("/sys/fs/xfs", Path(os.environ["PWB_DEV"]).name, "writeback")
+    for mode in itertools.cycle(MODES):
+        if load.stopped[0]:
+            return
+        for name in CLASSES:
+            (folder / name).write_text(mode)
+        time.sleep(MODE_S)
 
 
 def dying_cgroups() -> int:
@@ -66,11 +81,15 @@ def held() -> dict[str, float]:
     end = time.monotonic() + MOST_WAIT_S
     while dying_cgroups() and time.monotonic() < end:
         time.sleep(0.1)
-    memory = dict(re.findall(r"(\w+): +(\d+) kB", Path("/proc/meminfo").read_text()))
+    found = re.findall(r"(\w+): +(\d+) kB", Path("/proc/meminfo").read_text())
+    mib = {name: int(kib) / KIB_PER_MIB for name, kib in found}
+    # Cached files count as the kernel's: what a dropped cache still has, somebody holds.
+    programs_mib = mib["AnonPages"] + mib["Shmem"]
     return {
-        "used_mib": (int(memory["MemTotal"]) - int(memory["MemFree"])) / KIB_PER_MIB,
-        "slab_mib": int(memory["SUnreclaim"]) / KIB_PER_MIB,
-        "percpu_mib": int(memory["Percpu"]) / KIB_PER_MIB,
+        "kernel_mib": mib["MemTotal"] - mib["MemFree"] - programs_mib,
+        "programs_mib": programs_mib,
+        "slab_mib": mib["SUnreclaim"],
+        "percpu_mib": mib["Percpu"],
         "kworkers": kworkers(),
         "dying_cgroups": dying_cgroups(),
         "writebacks": writebacks(),
@@ -89,9 +108,11 @@ def main(filesystem: str, seconds: float) -> None:
     while not rounds or time.monotonic() - began < seconds:
         load.write_times = [Times() for _ in range(WRITERS)]
         load.stopped[0] = 0
-        freezer = start(freeze, load)
+        beside = [start(freeze, load)]
+        if filesystem == "xfs":
+            beside.append(start(change_modes, load))
         load.run(len(rounds), ROUND_S)
-        finish([freezer])
+        finish(beside)
         load.remount()
         times = sorted(value for one in load.write_times for value in one.values())
         rounds.append(

@@ -5,10 +5,11 @@
 
 Each case has a fresh filesystem on a device-mapper device above a labblk device. Writers overwrite files by
 write() and mapped, one process changes the number of contexts and workers all the time, on XFS also the modes
-of AG-aware writeback, another syncs. After the case the filesystem is unmounted, mounted, and every byte is
-compared. In the last cases the device itself
-goes away: before the filesystem is unmounted, while it is mounted and unmounted over and over, and while its
-unmount writes. At the end nothing may be leaked, if kmemleak is on.
+of AG-aware writeback, another syncs, and one reads all statistics. The number is chosen in turn by the
+kernel, while writers are throttled, and by hand. After the case the filesystem is unmounted, mounted, and
+every byte is compared. In the last cases the device itself goes away: before the filesystem is unmounted,
+while it is mounted and unmounted over and over, and while its unmount writes; or the filesystem becomes read-
+only in an emergency. At the end nothing may be leaked, if kmemleak is on.
 """
 
 from __future__ import annotations
@@ -43,7 +44,16 @@ from tests.guest.lab_device import (
     flush,
     sectors_written,
 )
-from tests.guest.resize import CGROUPS, MAKE, shared_words, start
+from tests.guest.resize import (
+    CGROUPS,
+    DIRTY_BYTES,
+    MAKE,
+    THROTTLED_BYTES,
+    UNTHROTTLED_BYTES,
+    read_statistics,
+    shared_words,
+    start,
+)
 from tests.guest.versioned import File, overwrite_some, together
 
 # Submission sleeps, so that flushers are under way when something happens.
@@ -51,13 +61,22 @@ ATTRIBUTES = {"size_mib": 384, "queues": 2, "channels": 8, "submit_ns": 200_000}
 FLUSHING = {"dirty_writeback_centisecs": 5, "dirty_expire_centisecs": 10, "dirty_background_bytes": 1 << 20}
 WRITERS = 4
 MANY, SLOW_SUBMIT_NS = 128, 10_000_000
-GROUP_BYTES = 64 << 10
+GROUP_BYTES, NEW_PAGES = 64 << 10, 256
 CONTEXTS, WORKERS = 8, 4
+JUDGES_S = 300
 STEP_S = 0.2
 UPPER = "above"
 UPPER_NODE = f"/dev/mapper/{UPPER}"
 SECTORS_PER_MIB = 2048
 GROWN_MIB, SMALL_MIB = 384, 320
+# What becomes of a mount, and back.
+REMOUNTS = {
+    "xfs": ("inode32", "inode64"),
+    "ext4": ("commit=1", "commit=5"),
+    "f2fs": ("noflush_merge", "flush_merge"),
+}
+SYSRQ = Path("/proc/sysrq-trigger")
+TRACE = Path("/sys/kernel/tracing")
 LEAKS = Path("/sys/kernel/debug/kmemleak")
 # What is younger than this is no leak yet, for kmemleak.
 YOUNG_S = 6
@@ -82,13 +101,40 @@ EXT4_RESIZE = 1 << 30 | 8 << 16 | ord("f") << 8 | 16
 
 def run(*command: str) -> None:
     """Run a program that has to succeed, and has nothing to say."""
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+    except subprocess.CalledProcessError as error:
+        # Who tries what may fail goes on.
+        print(f"{error}: {error.stdout}", flush=True)
+        raise
 
 
 def number_of(node: str) -> str:
     """Return the number of a device, as sysfs writes it."""
     number = os.stat(node).st_rdev
     return f"{os.major(number)}:{os.minor(number)}"
+
+
+def judged() -> int:
+    """Return how many numbers of contexts the kernel has judged."""
+    return (TRACE / "trace").read_text().count("wb_ctx_auto:")
+
+
+def see_kernel_judge(before: int) -> None:
+    """Wait until the kernel has judged another number of contexts."""
+    end = time.monotonic() + JUDGES_S
+    while judged() == before:
+        if time.monotonic() > end:
+            fail("the kernel has judged no number of contexts, though it is left to it")
+        time.sleep(0.01)
+
+
+def leave_to_kernel(settings: Path) -> None:
+    """Let the kernel choose the number of contexts, with writers that are throttled."""
+    DIRTY_BYTES.write_text(str(THROTTLED_BYTES))
+    (settings / "nwritebacks").write_text("auto")
 
 
 class Load:
@@ -108,6 +154,7 @@ class Load:
         self.passes = 0
         self._node = node
         self._stopped = shared_words(1)
+        DIRTY_BYTES.write_text(str(UNTHROTTLED_BYTES))
         (self.settings / "wb_affinity").write_text("rotor")
         (self.settings / "nwritebacks").write_text(str(CONTEXTS))
         self.mount()
@@ -128,13 +175,17 @@ class Load:
         while not self._stopped[0]:
             overwrite_some(file, 50)
 
-    def _resize(self) -> None:
-        for contexts, workers in itertools.cycle(itertools.product((1, CONTEXTS), (1, WORKERS))):
-            if self._stopped[0]:
-                return
-            (self.settings / "nwritebacks").write_text(str(contexts))
-            (self.settings / "wb_workers").write_text(str(workers))
-            time.sleep(STEP_S / 10)
+    def _resize(self, auto: bool) -> None:
+        by_hand = [*itertools.product((1, CONTEXTS), (1, WORKERS))] * 5
+        while not self._stopped[0]:
+            if auto:
+                leave_to_kernel(self.settings)
+                time.sleep(2 * STEP_S)
+                DIRTY_BYTES.write_text(str(UNTHROTTLED_BYTES))
+            for contexts, workers in by_hand:
+                (self.settings / "nwritebacks").write_text(str(contexts))
+                (self.settings / "wb_workers").write_text(str(workers))
+                time.sleep(STEP_S / 10)
 
     def change_modes(self) -> None:
         """Go through the modes of AG-aware writeback."""
@@ -150,12 +201,26 @@ class Load:
         while not self._stopped[0]:
             os.sync()
 
+    def _read_statistics(self) -> None:
+        while not self._stopped[0]:
+            read_statistics()
+
     @contextlib.contextmanager
-    def put_on(self) -> Iterator[None]:
-        """Have the load on, and see that none of its processes has failed."""
+    def put_on(self, *, auto: bool = True) -> Iterator[None]:
+        """Have the load on, and see that none of its processes has failed.
+
+        Args:
+            auto: whether the kernel chooses the number of contexts in turn, and has just judged one at first.
+        """
         self._stopped[0] = 0
+        before = judged()
+        if auto:
+            leave_to_kernel(self.settings)
         processes = [start(self._write, file) for file in self.files]
-        processes += [start(self._resize), start(self._sync)]
+        if auto:
+            # Before somebody syncs all the time, so that writers are throttled by the dirty limit.
+            see_kernel_judge(before)
+        processes += [start(self._sync), start(self._read_statistics), start(self._resize, auto)]
         if self.fs == "xfs":
             processes.append(start(self._change_modes))
         time.sleep(STEP_S)
@@ -214,6 +279,16 @@ def read_only(load: Load) -> None:
         run("mount", "-o", "remount,ro", str(MOUNT))
         nothing_is_written("a read-only filesystem")
         run("mount", "-o", "remount,rw", str(MOUNT))
+
+
+def remounted(load: Load) -> None:
+    """Remount with other options, and make files with each."""
+    with load.put_on():
+        for number, option in enumerate(REMOUNTS[load.fs] * 3, WRITERS):
+            run("mount", "-o", f"remount,{option}", str(MOUNT))
+            load.files.append(File(number, NEW_PAGES))
+            load.files[-1].write_all()
+            time.sleep(STEP_S / 2)
 
 
 def grown(load: Load) -> None:
@@ -286,7 +361,8 @@ def no_new_worker(load: Load) -> None:
     before = times_slept(RESCUER)
     KTHREADD.write_text("1")
     try:
-        with load.put_on():
+        # Writers that are throttled have too little for so many workers.
+        with load.put_on(auto=False):
             end = time.monotonic() + 60
             while True:
                 for file in many:
@@ -301,7 +377,16 @@ def no_new_worker(load: Load) -> None:
     load.files += many
 
 
-CASES = (no_new_worker, frozen_filesystem, frozen_tasks, suspended_device, read_only, grown, out_of_memory)
+CASES = (
+    no_new_worker,
+    frozen_filesystem,
+    frozen_tasks,
+    suspended_device,
+    read_only,
+    remounted,
+    grown,
+    out_of_memory,
+)
 
 
 def cases(fs: str, *, can_suspend: bool) -> list[Callable[[Load], None]]:
@@ -333,6 +418,12 @@ def resize(settings: Path) -> None:
     """Change the number of contexts, to one and to many."""
     for contexts in (1, CONTEXTS):
         (settings / "nwritebacks").write_text(str(contexts))
+
+
+def leave_to_kernel_for_long(settings: Path) -> None:
+    """Let the kernel choose the number of contexts, from one again now and then."""
+    leave_to_kernel(settings)
+    time.sleep(10 * STEP_S)
 
 
 def overwrite(file: File) -> None:
@@ -396,13 +487,37 @@ def meanwhile(*work: Callable[[], object]) -> Iterator[None]:
         fail("a process failed when the device was gone, see above")
 
 
-def disturbances(load: Load) -> list[Callable[[], object]]:
-    """Return what goes on while a device is removed, but for unmounts."""
+def disturbances(load: Load, *, auto: bool) -> list[Callable[[], object]]:
+    """Return what goes on while a device is removed, but for unmounts.
+
+    Args:
+        load: its files and settings.
+        auto: whether the kernel chooses the number of contexts.
+    """
     work: list[Callable[[], object]] = [functools.partial(overwrite, file) for file in load.files]
-    work += [functools.partial(resize, load.settings), os.sync, freeze_and_thaw]
+    work += [functools.partial(change_number(auto), load.settings), os.sync, freeze_and_thaw, read_statistics]
     if load.fs == "xfs":
         work.append(load.change_modes)
     return [*work, functools.partial(write_in_cgroup, "writes")]
+
+
+def change_number(auto: bool) -> Callable[[Path], None]:
+    """Return who chooses the number of contexts: the kernel, or we."""
+    return leave_to_kernel_for_long if auto else resize
+
+
+@contextlib.contextmanager
+def disturbed(load: Load, *more: Callable[[], object], auto: bool) -> Iterator[None]:
+    """Have all that going on, and more; with the kernel at its choice, if that is asked for."""
+    with contextlib.ExitStack() as going_on:
+        if auto:
+            before = judged()
+            leave_to_kernel(load.settings)
+            going_on.enter_context(meanwhile(*(functools.partial(dirty_apart, file) for file in load.files)))
+            # Before somebody syncs all the time, so that writers are throttled by the dirty limit.
+            see_kernel_judge(before)
+        going_on.enter_context(meanwhile(*disturbances(load, auto=auto), *more))
+        yield
 
 
 class RemovalLog(Log):
@@ -424,13 +539,13 @@ def nothing_stays(load: Load) -> None:
         fail("the settings of a device that is gone are still there")
 
 
-def device_gone(fs: str) -> None:
+def device_gone(fs: str, *, auto: bool = False) -> None:
     """Remove the device while the filesystem is written, synced, resized and frozen, and unmount it then."""
     with contextlib.ExitStack() as present:
         present.enter_context(device(ATTRIBUTES))
         load = Load(fs, NODE)
         fd = os.open(load.files[0].path, os.O_RDWR)
-        with meanwhile(*disturbances(load)):
+        with disturbed(load, auto=auto):
             present.close()
             run("umount", "--lazy", str(MOUNT))
         try:
@@ -443,19 +558,19 @@ def device_gone(fs: str) -> None:
     nothing_stays(load)
 
 
-def device_gone_amid_unmounts(fs: str) -> None:
+def device_gone_amid_unmounts(fs: str, *, auto: bool = False) -> None:
     """Remove the device while the filesystem is unmounted and mounted, too, all the time."""
     with contextlib.ExitStack() as present:
         present.enter_context(device(ATTRIBUTES))
         load = Load(fs, NODE)
-        with meanwhile(*disturbances(load), functools.partial(umount_and_mount, load)):
+        with disturbed(load, functools.partial(umount_and_mount, load), auto=auto):
             present.close()
     if is_mounted():
         run("umount", str(MOUNT))
     nothing_stays(load)
 
 
-def device_gone_while_unmount_writes(fs: str) -> None:
+def device_gone_while_unmount_writes(fs: str, *, auto: bool = False) -> None:
     """Remove the device while an unmount writes what is dirty; again if the unmount was faster."""
     raced = False
     while not raced:
@@ -464,7 +579,7 @@ def device_gone_while_unmount_writes(fs: str) -> None:
             load = Load(fs, NODE)
             (DEVICE / "submit_ns").write_text(str(SLOW_SUBMIT_NS))
             together(dirty_apart, load.files)
-            with meanwhile(functools.partial(resize, load.settings), os.sync):
+            with meanwhile(functools.partial(change_number(auto), load.settings), os.sync, read_statistics):
                 unmount = start(run, "umount", str(MOUNT))
                 while is_mounted() and unmount.is_alive():
                     time.sleep(0.001)
@@ -477,6 +592,27 @@ def device_gone_while_unmount_writes(fs: str) -> None:
 
 
 GONE = (device_gone, device_gone_amid_unmounts, device_gone_while_unmount_writes)
+
+
+def read_only_in_an_emergency(fs: str, *, auto: bool = False) -> None:
+    """Remount read-only by SysRq, with files dirty and open for writing; it can be mounted anew."""
+    with device(ATTRIBUTES):
+        load = Load(fs, NODE)
+        with disturbed(load, auto=auto):
+            while f" {MOUNT} {fs} ro," not in Path("/proc/self/mounts").read_text():
+                # A filesystem that is frozen at the time is left as it is.
+                SYSRQ.write_text("u")
+                time.sleep(STEP_S / 10)
+            time.sleep(STEP_S)
+        run("umount", str(MOUNT))
+        load.mount()
+        run("umount", str(MOUNT))
+    nothing_stays(load)
+
+
+ENDS = (*GONE, read_only_in_an_emergency)
+# By hand, by hand, and by the kernel.
+ROUNDS = (False, False, True)
 
 
 def leaks() -> str:
@@ -495,6 +631,7 @@ def main(fs: str) -> None:
     flush(FLUSHING)
     MOUNT.mkdir(exist_ok=True)
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
+    (TRACE / "events/writeback_ctx/wb_ctx_auto/enable").write_text("1")
     are_seen = "kmemleak=on" in Path("/proc/cmdline").read_text()
     if are_seen:
         with log.only_reports():
@@ -512,11 +649,11 @@ def main(fs: str) -> None:
     if fs == "xfs" and not written:
         fail("no worker of AG-aware writeback has written anything")
     log = RemovalLog()
-    for gone in GONE:
-        for _ in range(3):
+    for end in ENDS:
+        for auto in ROUNDS:
             with log.only_reports():
-                gone(fs)
-        print(f"{gone.__name__}: as it should be", flush=True)
+                end(fs, auto=auto)
+        print(f"{end.__name__}: as it should be", flush=True)
     are_seen = "kmemleak=on" in Path("/proc/cmdline").read_text()
     if are_seen:
         with log.only_reports():

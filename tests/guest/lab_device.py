@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,15 @@ FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
 def fail(why: str) -> NoReturn:
     """End the program, with a sentence."""
     sys.exit(f"{Path(sys.argv[0]).stem}: {why}")
+
+
+def quietly(*command: str) -> None:
+    """Run a program whose words matter only if it fails."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+    )
+    if done.returncode:
+        fail(f"{' '.join(command)} ended with status {done.returncode}:\n{done.stdout[-4000:]}")
 
 
 @contextlib.contextmanager

@@ -18,6 +18,9 @@ UML_CPUS = 2
 #: With all checks, one with many emulated CPUs takes minutes on a busy host.
 SHORT_S, LONG_S = 540, 3540
 
+#: So much of what a guest said is shown.
+SHOWN = 20_000
+
 
 def kept_kib() -> int:
     """Return how much of a counter the CPUs keep to themselves before they add it to the count, in KiB.
@@ -54,5 +57,8 @@ def output_of(kernel: Kernel, command: str | list[str], **settings: Any) -> str:
     except LabError as error:
         error.add_note(output.getvalue())
         raise
-    assert result.status == 0, output.getvalue()
-    return output.getvalue()
+    said = output.getvalue()
+    # Shown where the test fails, whatever it then says of this.
+    print(said[-SHOWN:])
+    assert result.status == 0, said
+    return said

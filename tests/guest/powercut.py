@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: what a labblk device with a volatile cache loses in a power cut.
 
-``powercut.py raw`` writes the bare device; ``powercut.py FS`` writes a filesystem. Standard library only.
+``python -m tests.guest.powercut raw`` writes the bare device, ``... FS`` a filesystem. Standard library only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.guest.lab_device import quietly
 
 SIZE_MIB = 400
 PAGE_BYTES, SECTOR_BYTES = 4096, 512
@@ -204,9 +206,7 @@ def cut_filesystem(fs: str) -> None:
     wrong = [n for n in range(FILES) if (MOUNT / f"synced{n}").read_bytes() != content(n)]
     assert wrong == [], f"fsynced, and yet not there: {wrong}"
     subprocess.run(["umount", str(MOUNT)], check=True)
-    subprocess.run(
-        [*CHECK[fs], device.node], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    quietly(*CHECK[fs], device.node)
     device.remove()
 
 

@@ -9,7 +9,7 @@ name stands for. One process writes a file, so its history has an order. Standar
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 SECTOR_BYTES = 512
@@ -74,9 +74,23 @@ class History(Generic[Value]):
         """All that may be found, the promised value first."""
         return [value for _, value in self._values]
 
+    @property
+    def begins(self) -> list[int]:
+        """After which change it became each of the possible values."""
+        return [change for change, _ in self._values]
+
+    def was(self, change: int, which: Collection[int]) -> bool:
+        """Tell whether it was one of these possible values, by their places, after a change."""
+        begun = sum(begin <= change for begin in self.begins)
+        return begun > 0 and begun - 1 in which
+
     def add(self, change: int, value: Value) -> None:
         """Note that it may be another value from now on."""
         self._values.append((change, value))
+
+    def may_be(self, value: Value) -> None:
+        """Note that it may also be found as this for as long as its last value is not promised."""
+        self._values.insert(-1, (self._values[-1][0], value))
 
     def promise(self, change: int) -> None:
         """Note that what it was after this change will be found, or a later value."""
@@ -91,6 +105,9 @@ class File:
     the last block only in memory, and a cut comes when the new size is on the device and that is not, what
     was there before comes to light: stock XFS and ext4 do so. It is the file's own, and nobody promised
     otherwise. And a page that is written to while a device takes it may go there with words of both.
+
+    A block that is moved within a file is written in place, and that can be on the device before the log has
+    the move: then what was written is found where the block was, see moved_cut.py.
 
     Attributes:
         number: tells its content from that of other files.
@@ -107,6 +124,8 @@ class File:
         # Sectors below were promised, so the file reaches there.
         self._least_size = 0
         self._sectors: dict[int, History[Sector]] = {}
+        # What was not synced since: sectors from the first on were so much farther behind.
+        self._moves: list[tuple[int, int]] = []
 
     @property
     def size(self) -> int:
@@ -146,6 +165,28 @@ class File:
         self._size.add(self.change, size)
         self._least_size = min(self._least_size, size)
 
+    def collapse(self, first: int, count: int) -> None:
+        """Note that sectors are taken out, and that those behind them come nearer."""
+        moved = [self._history(sector).last for sector in range(first + count, self.size // SECTOR_BYTES)]
+        self._move(first, [*moved, *[None] * count])
+        self._moves.append((first, count))
+        self._size.add(self.change, self.size - count * SECTOR_BYTES)
+        self._least_size = min(self._least_size, self.size)
+
+    def insert(self, first: int, count: int) -> None:
+        """Note that zeros are put in, and that what was there moves away."""
+        moved = [self._history(sector).last for sector in range(first, self.size // SECTOR_BYTES)]
+        self._move(first, [*[None] * count, *moved])
+        self._moves.append((first + count, -count))
+        self._size.add(self.change, self.size + count * SECTOR_BYTES)
+
+    def _move(self, first: int, sectors: Sequence[Sector]) -> None:
+        """Note that sectors become those that were elsewhere, one extent after the other: meanwhile holes."""
+        self.change += 1
+        for sector, content in enumerate(sectors, first):
+            self._history(sector).add(self.change, None)
+            self._history(sector).add(self.change, content)
+
     def clone(self, source: File) -> None:
         """Note that a new file becomes a copy of another one."""
         self.change += 1
@@ -159,12 +200,22 @@ class File:
             if sector * SECTOR_BYTES < self.size:
                 history.promise(self.change)
         self._size.promise(self.change)
+        self._moves.clear()
 
     def promise_range(self, first: int, count: int) -> None:
         """Note that what these sectors hold now will be found; the size may be any that reaches there."""
         for sector in range(first, first + count):
             self._history(sector).promise(self.change)
         self._least_size = max(self._least_size, (first + count) * SECTOR_BYTES)
+
+    def is_in_place(self, first: int, count: int) -> bool:
+        """Tell whether what is written to these sectors goes to where promised data is.
+
+        Only of such a write no metadata has to follow. A sector that was a hole since the promise may have
+        lost its block, and one of shared blocks gets another.
+        """
+        sectors = range(first, first + count)
+        return not self.shares and all(None not in self._history(sector).possible for sector in sectors)
 
     def promised(self) -> int:
         """Return how many sectors hold data that has to be found."""
@@ -204,6 +255,7 @@ class File:
                 history.add(self.change, None)
         self._size = History(len(data))
         self._least_size = 0
+        self._moves.clear()
 
     def _history(self, sector: int) -> History[Sector]:
         return self._sectors.setdefault(sector, History(None))
@@ -211,6 +263,11 @@ class File:
     def _put(self, first: int, contents: Sequence[Sector]) -> None:
         for sector, content in enumerate(contents, first):
             self._history(sector).add(self.change, content)
+            place = sector
+            for begin, distance in reversed(self._moves):
+                if place >= begin:
+                    place += distance
+                    self._history(place).may_be(content)
         self._grow((first + len(contents)) * SECTOR_BYTES)
 
     def _grow(self, size: int) -> None:

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: change the number of writeback contexts under load, and compare every byte at the end.
 
-``resize.py FS SECONDS [--quick]``, on the raw device $PWB_DEV. Standard library only.
+``resize.py FS SECONDS [--quick] [--any-kernel]``, on the raw device $PWB_DEV. Standard library only.
 
 Writers overwrite pages of one large file each, by write() and mapped, sync it now and then, and make and
 remove small files; another process syncs all the time, and one makes cgroups that write, and removes them.
-All that stops for an unmount several times; the contexts change during it, too. What a page must hold
-follows from its file, its number and its version, and the versions are in shared memory. SECONDS is how long
-the load lasts, all rounds together; ``--quick`` takes files of a sixteenth of the size.
+All that stops for an unmount several times; the contexts change during it, too. Now and then the kernel is
+left to choose their number, with a dirty limit that throttles the writers, for only then does it try others.
+What a page must hold follows from its file, its number and its version, and the versions are in shared
+memory. SECONDS is how long the load lasts, all rounds together, and longer if the kernel has tried nothing
+by then; ``--quick`` takes files of a sixteenth of the size. With ``--any-kernel`` only the number of
+contexts changes, and that where there is such a number.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import itertools
 import mmap
@@ -41,17 +45,30 @@ FEW_CONTEXTS, MANY_CONTEXTS = 1, 8
 WORKERS = (1, 4, 8)
 POLICIES = ("fs", "ino", "rotor", "least-loaded")
 RESIZE_S = 0.05
+# The kernel tries numbers while writers are throttled: the second after 0.3 s, if 4 MiB were written.
+AUTO_S = 1.0
+DIRTY_BYTES = Path("/proc/sys/vm/dirty_bytes")
+THROTTLED_BYTES, UNTHROTTLED_BYTES = 1 << 18, 512 << 20
+# Who reads statistics leaves the CPU to others for so long.
+READ_S = 0.005
 # Times of the last so many calls are kept.
 TIMES = 1 << 17
 
-MAKE = {"xfs": ["mkfs.xfs", "-q", "-f"], "ext4": ["mkfs.ext4", "-q", "-F"], "f2fs": ["mkfs.f2fs", "-q", "-f"]}
+MAKE = {
+    "xfs": ["mkfs.xfs", "-q", "-f"],
+    "ext4": ["mkfs.ext4", "-q", "-F"],
+    "f2fs": ["mkfs.f2fs", "-q", "-f"],
+}
+COMPRESSED = "f2fs-compressed"
+MAKE_OF = MAKE | {COMPRESSED: [*MAKE["f2fs"], "-O", "extra_attr,compression"]}
 MOUNT = Path("/tmp/resized")
 CGROUPS = Path("/sys/fs/cgroup")
 # The flushers are busy all the time: inodes change their context when one is done with them.
 FLUSHING = {"dirty_writeback_centisecs": 5, "dirty_expire_centisecs": 10, "dirty_background_bytes": 4 << 20}
 
 HEADER = struct.Struct("<3Q")
-NOISE = random.Random(0).randbytes(2 * PAGE_BYTES)
+# Half of it is zeros, so that it can be compressed.
+NOISE = b"".join(random.Random(seed).randbytes(32) + bytes(32) for seed in range(2 * PAGE_BYTES // 64))
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -105,6 +122,22 @@ def start(work: Callable[..., None], *arguments: object) -> Process:
     return process
 
 
+def read_statistics() -> None:
+    """Read all that debugfs tells of writeback, a filesystem or device that goes meanwhile excepted."""
+    debugfs = Path("/sys/kernel/debug")
+    for pattern in ("bdi/*/stats", "bdi/*/wb_stats", "xfs/*/writeback"):
+        with contextlib.suppress(OSError):
+            for path in debugfs.glob(pattern):
+                path.read_bytes()
+    time.sleep(READ_S)
+
+
+def read_statistics_for_ever() -> None:
+    """Read them over and over: they walk lists of what comes and goes."""
+    while True:
+        read_statistics()
+
+
 class Times:
     """How long calls took, in shared memory, in nanoseconds."""
 
@@ -147,12 +180,16 @@ class Load:
         self.small = [shared_words(SMALL_FILES) for _ in range(WRITERS)]
         # How often cgroups have written their files.
         self.groups = shared_words(1)
+        # How often the kernel was seen to try another number of contexts than one.
+        self.tried = shared_words(1)
+        # Whether the dirty limit is low: how long a write() takes then is no matter of contexts.
+        self.throttled = shared_words(1)
         self.resize_times = Times()
         self.write_times = [Times() for _ in range(WRITERS)]
 
     def make(self) -> None:
         """Make the filesystem and the large files."""
-        subprocess.run([*MAKE[self.filesystem], os.environ["PWB_DEV"]], check=True)
+        subprocess.run([*MAKE_OF[self.filesystem], os.environ["PWB_DEV"]], check=True)
         MOUNT.mkdir(exist_ok=True)
         self.mount()
         for writer in range(WRITERS):
@@ -165,7 +202,9 @@ class Load:
 
     def mount(self) -> None:
         """Mount the device."""
-        subprocess.run(["mount", "-t", self.filesystem, os.environ["PWB_DEV"], str(MOUNT)], check=True)
+        compressed = self.filesystem == COMPRESSED
+        how = ["-t", "f2fs", "-o", "compress_extension=*"] if compressed else ["-t", self.filesystem]
+        subprocess.run(["mount", *how, os.environ["PWB_DEV"], str(MOUNT)], check=True)
 
     def large(self, writer: int) -> Path:
         """Return the path of a writer's large file."""
@@ -193,7 +232,8 @@ class Load:
                     else:
                         begin = time.perf_counter_ns()
                         os.pwrite(file.fileno(), data, offset)
-                        times.add(begin)
+                        if not self.throttled[0]:
+                            times.add(begin)
                     versions[page] += 1
                 self.change_small_file(writer, choose.randrange(SMALL_FILES), choose.getrandbits(32) + 1)
                 if choose.random() < 0.02:
@@ -239,21 +279,58 @@ class Load:
             path.write_bytes(contents(number, GROUP_PAGES, self.groups[0] + 1))
 
     def resize(self) -> None:
-        """Change contexts between few and many, their affinity and their workers, for ever."""
-        fd = os.open(Path(os.environ["PWB_BDI"], "nwritebacks"), os.O_WRONLY)
+        """Change contexts between few and many, their affinity and their workers, and let go, for ever."""
+        fd = os.open(Path(os.environ["PWB_BDI"], "nwritebacks"), os.O_RDWR)
         affinity = Path(os.environ["PWB_BDI"], "wb_affinity")
         workers = Path(os.environ["PWB_BDI"], "wb_workers")
-        for policy, number in zip(itertools.cycle(POLICIES), itertools.cycle(WORKERS), strict=False):
-            affinity.write_text(policy)
-            workers.write_text(str(number))
+        auto_s = AUTO_S
+        while True:
+            for policy, number in itertools.product(POLICIES, WORKERS):
+                affinity.write_text(policy)
+                workers.write_text(str(number))
+                for contexts in (FEW_CONTEXTS, MANY_CONTEXTS):
+                    begin = time.perf_counter_ns()
+                    os.pwrite(fd, b"%d" % contexts, 0)
+                    self.resize_times.add(begin)
+                    time.sleep(RESIZE_S)
+            has_tried = self.kernel_tries(fd, auto_s)
+            # On a busy host it takes longer until the kernel has seen enough pages written.
+            auto_s = AUTO_S if has_tried else 2 * auto_s
+
+    def resize_where_possible(self) -> None:
+        """Change contexts between few and many, if the kernel has them, and nothing else, for ever."""
+        nwritebacks = Path(os.environ["PWB_BDI"], "nwritebacks")
+        while True:
             for contexts in (FEW_CONTEXTS, MANY_CONTEXTS):
-                begin = time.perf_counter_ns()
-                os.pwrite(fd, b"%d" % contexts, 0)
-                self.resize_times.add(begin)
+                if nwritebacks.exists():
+                    nwritebacks.write_text(str(contexts))
                 time.sleep(RESIZE_S)
 
-    def run(self, round_number: int, seconds: float) -> None:
-        """Put on all load for some seconds."""
+    def kernel_tries(self, nwritebacks: int, seconds: float) -> bool:
+        """Let the kernel choose the number of contexts, with writers throttled; tell if it is not one then.
+
+        Args:
+            nwritebacks: descriptor of the setting.
+            seconds: for how long.
+        """
+        self.throttled[0] = 1
+        DIRTY_BYTES.write_text(str(THROTTLED_BYTES))
+        os.pwrite(nwritebacks, b"auto", 0)
+        time.sleep(seconds)
+        has_tried = os.pread(nwritebacks, 32, 0) != b"auto (1)\n"
+        DIRTY_BYTES.write_text(str(UNTHROTTLED_BYTES))
+        self.throttled[0] = 0
+        self.tried[0] += has_tried
+        return has_tried
+
+    def run(self, round_number: int, seconds: float, *, until_tried: bool = False) -> None:
+        """Put on all load for some seconds.
+
+        Args:
+            round_number: a further round has further operations.
+            seconds: how long it lasts at least.
+            until_tried: whether it lasts until the kernel was seen to try a number of contexts.
+        """
         self.stopped[0] = 0
         processes = [start(self.write, writer, round_number) for writer in range(WRITERS)]
         processes.append(start(self.sync))
@@ -262,7 +339,9 @@ class Load:
         grouper.start()
         processes.append(grouper)
         end = time.monotonic() + seconds
-        while time.monotonic() < end and all(process.exitcode is None for process in processes):
+        while time.monotonic() < end or (until_tried and not self.tried[0]):
+            if any(process.exitcode is not None for process in processes):
+                break
             time.sleep(0.01)
         self.stopped[0] = 1
         finish(processes)
@@ -301,27 +380,35 @@ class Load:
 def main() -> None:
     """Load, resize and remount, and compare at the end."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("filesystem", choices=MAKE)
+    parser.add_argument("filesystem", choices=MAKE_OF)
     parser.add_argument("seconds", type=float)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--any-kernel", action="store_true")
     options = parser.parse_args()
     for name, value in FLUSHING.items():
         Path("/proc/sys/vm", name).write_text(str(value))
     (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
     load = Load(options.filesystem, QUICK_FILE_PAGES if options.quick else FILE_PAGES)
     load.make()
-    resizer = start(load.resize)
+    resizer = start(load.resize_where_possible if options.any_kernel else load.resize)
+    reader = start(read_statistics_for_ever)
     for round_number in range(ROUNDS):
-        load.run(round_number, options.seconds / ROUNDS)
+        is_last = round_number == ROUNDS - 1
+        load.run(round_number, options.seconds / ROUNDS, until_tried=is_last and not options.any_kernel)
         load.remount()
     load.compare()
     if not resizer.is_alive():
         fail("the number of contexts could not be changed, see above")
-    resizer.kill()
-    resizer.join()
+    if not reader.is_alive():
+        fail("the statistics could not be read, see above")
+    for process in (resizer, reader):
+        process.kill()
+        process.join()
     subprocess.run(["umount", str(MOUNT)], check=True)
     writes = [value for times in load.write_times for value in times.values()]
-    print(f"resizes: {summary(load.resize_times.values())}")
+    if not options.any_kernel:
+        print(f"resizes: {summary(load.resize_times.values())}")
+        print(f"auto: {load.tried[0]} times at another number than one")
     print(f"write(): {summary(writes)}")
     print("resize: every byte is as written")
 

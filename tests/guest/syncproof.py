@@ -9,7 +9,8 @@ the pages of larger ones, some in files that they make and remove again. What th
 shared memory, after the system call has returned. While they go on, the main process reads the notes (the
 promise), calls syncfs(), shuts the filesystem down without a flush of its log as soon as that returns, mounts
 it again, and looks for every record that was promised. With ``--resize`` the number of writeback contexts
-changes all the time; ``--quick`` takes a tenth of the files and records.
+changes all the time, and now and then it is left to the kernel, which tries others while writers are
+throttled; ``--quick`` takes a tenth of the files and records.
 
 A slot is two halves that are written in turn, so that a device which copies a page while a record is being
 written to it, as any may, spoils at most the half that was not promised.
@@ -66,6 +67,11 @@ FLUSHING = [
     {"dirty_writeback_centisecs": 0, "dirty_expire_centisecs": 3000, "dirty_background_bytes": 256 << 20},
 ]
 RESIZE_S = 0.02
+# So many numbers by hand, and then so long one that the kernel chooses.
+RESIZES = 50
+AUTO_S = 1.0
+DIRTY_BYTES = Path("/proc/sys/vm/dirty_bytes")
+THROTTLED_BYTES, UNTHROTTLED_BYTES = 1 << 20, 512 << 20
 MOST_CONTEXTS = 8
 MOST_WORKERS = 8
 POLICIES = ("fs", "ino", "rotor", "least-loaded")
@@ -215,14 +221,19 @@ def join_cgroup(name: str) -> None:
 
 
 def resize_for_ever() -> None:
-    """Change the number of writeback contexts, their affinity and their workers at random."""
+    """Change the number of writeback contexts, their affinity and their workers at random, and let go."""
     choose = random.Random(0)
     bdi = Path(os.environ["PWB_BDI"])
     while True:
-        (bdi / "wb_affinity").write_text(choose.choice(POLICIES))
-        (bdi / "nwritebacks").write_text(str(choose.randint(1, MOST_CONTEXTS)))
-        (bdi / "wb_workers").write_text(str(choose.randint(1, MOST_WORKERS)))
-        time.sleep(RESIZE_S)
+        for _ in range(RESIZES):
+            (bdi / "wb_affinity").write_text(choose.choice(POLICIES))
+            (bdi / "nwritebacks").write_text(str(choose.randint(1, MOST_CONTEXTS)))
+            (bdi / "wb_workers").write_text(str(choose.randint(1, MOST_WORKERS)))
+            time.sleep(RESIZE_S)
+        DIRTY_BYTES.write_text(str(THROTTLED_BYTES))
+        (bdi / "nwritebacks").write_text("auto")
+        time.sleep(AUTO_S)
+        DIRTY_BYTES.write_text(str(UNTHROTTLED_BYTES))
 
 
 class Proof:

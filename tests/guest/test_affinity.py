@@ -385,8 +385,11 @@ F2FS_SMALL_FILES = """
 """
 
 
-def test_f2fs_writes_small_files_with_one_flusher(debug_kernel: Kernel) -> None:
+# Files of a compressed directory are compressed, each 16 KiB of them by themselves.
+@pytest.mark.parametrize("compressed", [False, True])
+def test_f2fs_writes_small_files_with_one_flusher(debug_kernel: Kernel, compressed: bool) -> None:
     script = f"""
+        {"chattr +c $PWB_MNT" if compressed else ""}
         {F2FS_SMALL_FILES}
         create small
         echo 1 > /sys/kernel/tracing/events/writeback/writeback_single_inode_start/enable
@@ -395,10 +398,13 @@ def test_f2fs_writes_small_files_with_one_flusher(debug_kernel: Kernel) -> None:
         ls -i $PWB_MNT/small | awk '{{print "ino=" $1 " "}}' > /tmp/small
         grep -cFf /tmp/small /tmp/trace
         grep -Ff /tmp/small /tmp/trace | flushers
+        lsattr $PWB_MNT/small | awk '$1 ~ /c/' | wc -l
     """
-    passes, flushers = numbers(run(debug_kernel, script, fs="f2fs", contexts=4))
+    mkfs = ("-O", "extra_attr,compression") if compressed else ()
+    passes, flushers, marked = numbers(run(debug_kernel, script, fs="f2fs", contexts=4, mkfs=mkfs))
     assert passes > 100
     assert flushers == 1
+    assert marked == (1500 if compressed else 0)
 
 
 def test_f2fs_overwrites_side_by_side_after_small_files(debug_kernel: Kernel) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""No memory, at every allocation of the calls that make contexts, workers and modes."""
+"""No memory, at every allocation of calls that make contexts, workers and modes, and of those that sync."""
 
 from __future__ import annotations
 
@@ -11,21 +11,50 @@ import pytest
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from lab.util.program import compiled
-from tests.guest.output import output_of
+from tests.guest import allocations, sync_allocations
+from tests.guest.output import LONG_S, output_of
+from tests.guest.scarce import CONTEXTS, MAKE
 
-pytestmark = pytest.mark.guest
+# Hundreds of numbers, each with a load of its own.
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
 
-PARTS = ["settings", "inodes", "flushers", "mounts"]
 
-
-def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel) -> None:
+def said_by(kernel: Kernel, module: str, *arguments: str) -> str:
+    """Return what a module says that calls system calls without memory."""
     program = compiled(REPO / "tests" / "guest" / "fail_nth.c")
-    command = ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.allocations", str(program)]
-    said = output_of(uml_debug_kernel, command, fs="none")
+    command = ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", module, str(program), *arguments]
+    return output_of(kernel, command, fs="none", timeout_s=LONG_S)
+
+
+@pytest.mark.parametrize("fs", MAKE)
+def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel, fs: str) -> None:
+    said = said_by(uml_debug_kernel, "tests.guest.allocations", fs)
+    failed, sites = {}, {}
+    for part, count, where in re.findall(r"^(\w+): (\d+) allocations failed in (.*)$", said, re.MULTILINE):
+        failed[part], sites[part] = int(count), set(where.split())
+    assert list(failed) == [part.__name__ for part in allocations.PARTS]
+    assert failed["inodes"]
+    assert failed["flushers"]
+    # The other filesystems have nothing of ours to be mounted.
+    assert (failed["mounts"] > 0) == (fs == "xfs")
+    # A compiler may make one function of two.
+    assert sites["inodes"] & {"cgwb_create_in_ctx", "wb_in_ctx"}
+    assert sites["flushers"] & {"wb_create_siblings", "wb_wake_sibling", "wb_worker_begin"}
+    assert fs != "xfs" or any(site.startswith("xfs_agwb_") for site in sites["flushers"])
+
+
+@pytest.mark.parametrize("fs", MAKE)
+def test_sync_keeps_its_promise_without_memory(uml_debug_kernel: Kernel, fs: str) -> None:
+    said = said_by(uml_debug_kernel, "tests.guest.sync_allocations", fs)
     failed = {
-        (fs, part): int(count)
-        for fs, part, count in re.findall(r"^(\w+), (\w+): (\d+) allocations failed$", said, re.MULTILINE)
+        name: (int(calls), int(orders))
+        for name, calls, orders in re.findall(
+            r"^([\w ]+): (\d+) calls, (\d+) orders failed$", said, re.MULTILINE
+        )
     }
-    assert set(failed) == {(fs, part) for fs in ("xfs", "ext4", "f2fs") for part in PARTS}
-    assert all(failed[fs, part] for fs in ("xfs", "ext4", "f2fs") for part in ("inodes", "flushers"))
-    assert failed["xfs", "mounts"], "the other filesystems have nothing of ours to be mounted"
+    assert {name for name in failed if " " not in name} == {"nothing", *sync_allocations.OPERATIONS}
+    writebacks = len(sync_allocations.GROUPS) * CONTEXTS
+    # One of each writeback in turn, and all in one call.
+    for name in ("syncfs", "syncfs without any", "umount", "umount without any"):
+        assert failed[name][1] >= writebacks, name
+    assert failed["syncfs without any"][0] == 1

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.experiment import cluster, scenario, session
-from lab.experiment.cells import Kernels
+from lab.bench import cluster, session
+from lab.bench.boot_task import Kernels
+from lab.experiment import scenario
 from lab.experiment.scenario import Scenario
 from lab.machine import guest
 from lab.result import plots

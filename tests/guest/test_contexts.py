@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,15 +28,16 @@ def run(
     *,
     fs: str = "xfs",
     device: str | None = None,
-    contexts: int | None = None,
+    contexts: int | str | None = None,
     affinity: str = "fs",
     workers: int = 1,
+    mkfs: Sequence[str] = (),
 ) -> str:
     """Run a shell script in the debug guest and return what it printed; a failing script fails the test."""
     settings = {"wb_affinity": affinity, "wb_workers": str(workers)}
     settings |= {} if contexts is None else {"nwritebacks": str(contexts)}
     named = {} if device is None else {"device": device}
-    return output_of(kernel, script, fs=fs, settings=settings, **named)
+    return output_of(kernel, script, fs=fs, settings=settings, mkfs=mkfs, **named)
 
 
 @pytest.mark.parametrize("fixture", ["debug_kernel", "smp_debug_kernel"])
@@ -141,6 +143,19 @@ def test_kernel_finds_the_number_unless_it_is_told(debug_kernel: Kernel) -> None
     ]
 
 
+def test_a_number_at_boot_is_no_more_than_there_may_be(debug_kernel: Kernel) -> None:
+    script = "cat $PWB_BDI/nwritebacks; nproc; for i in $(seq 64); do echo data > $PWB_MNT/$i; done; sync"
+    said = output_of(
+        debug_kernel,
+        script,
+        fs="ext4",
+        settings={"wb_affinity": "ino"},
+        kernel_arguments=["nwritebacks=999"],
+    )
+    number, cpus = map(int, said.split())
+    assert number == 4 * cpus
+
+
 # What it finds depends on speed; that it finds something, and that no byte is lost meanwhile, does not.
 @pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
 def test_kernel_tries_while_writers_are_throttled(debug_kernel: Kernel, fs: str) -> None:
@@ -166,6 +181,8 @@ def test_kernel_tries_while_writers_are_throttled(debug_kernel: Kernel, fs: str)
     assert decisions[0].endswith("verdict=base")
     assert all(re.fullmatch(line, decision) for decision in decisions)
     assert any(" nr=2 " in decision for decision in decisions)
+    seen = [int(number) for number in re.findall(r"waited=\d+/(\d+)", report)]
+    assert any(seen), "no flusher was ever seen at work"
 
 
 def test_context_comes_with_its_first_inode(debug_kernel: Kernel) -> None:
@@ -263,7 +280,7 @@ def test_statistics_add_up_over_the_contexts(debug_kernel: Kernel) -> None:
         "/sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats"
     )
     script = f"""
-        echo 1000000 > /proc/sys/vm/dirty_writeback_centisecs
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
         for i in $(seq 12); do dd if=/dev/zero of=$PWB_MNT/f$i bs=2M count=1 2>/dev/null; done
         {count}
         sync
@@ -299,7 +316,7 @@ def test_a_context_may_write_all_that_is_dirty_when_reclaim_asks(debug_kernel: K
     # sync(2) first wakes all flushers as reclaim does, for as many pages as are dirty.
     script = """
         trace=/sys/kernel/tracing
-        echo 1000000 > /proc/sys/vm/dirty_writeback_centisecs
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
         for i in $(seq 4); do echo data > $PWB_MNT/a$i; done
         dd if=/dev/zero of=$PWB_MNT/large bs=1M count=8 2>/dev/null
         echo 1 > $trace/events/writeback/writeback_start/enable

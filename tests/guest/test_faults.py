@@ -30,7 +30,7 @@ def report_of(kernel: Kernel, fs: str, *arguments: str, **settings: int) -> str:
     done = re.findall(r"^(\w+): as it should be$", report, re.MULTILINE)
     # User-mode Linux cannot suspend with several CPUs.
     cases = faults.cases(fs, can_suspend=kernel.machine == "smp")
-    assert done == [*(case.__name__ for case in cases), *(gone.__name__ for gone in faults.GONE)]
+    assert done == [*(case.__name__ for case in cases), *(end.__name__ for end in faults.ENDS)]
     return report
 
 

@@ -52,7 +52,7 @@ def test_a_whole_run_on_xfs(debug_kernel: Kernel, tmp_path: Path) -> None:
 
         # Interrupted amid its first run.
         ./field run $PWB_MNT/dir $options --rounds 9 & run=$!
-        until test -e $PWB_MNT/dir/pwb-field/run; do sleep 0.1; done
+        until test -e $PWB_MNT/dir/pwb-field-run/run; do sleep 0.1; done
         # A shell has what it starts in the background ignore SIGINT.
         kill -TERM $run
         status=0; wait $run || status=$?
@@ -62,7 +62,7 @@ def test_a_whole_run_on_xfs(debug_kernel: Kernel, tmp_path: Path) -> None:
 
         # Killed, and undone.
         ./field run $PWB_MNT/dir $options --rounds 9 & run=$!
-        until test -e $PWB_MNT/dir/pwb-field/run; do sleep 0.1; done
+        until test -e $PWB_MNT/dir/pwb-field-run/run; do sleep 0.1; done
         kill -KILL $run
         wait $run || true
         until ./field restore $PWB_MNT/dir; do sleep 0.1; done

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lab.tree.build import Kernel
+from lab.util.paths import REPO
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -70,7 +71,8 @@ def test_every_byte_arrives(debug_kernel: Kernel) -> None:
 
 def test_power_cut_loses_only_what_was_not_flushed(debug_kernel: Kernel) -> None:
     places = ["raw", *FILESYSTEMS]
-    script = " && ".join(f"{sys.executable} {HERE / 'powercut.py'} {place}" for place in places)
+    program = f"env PYTHONPATH={REPO} {sys.executable} -m tests.guest.powercut"
+    script = " && ".join(f"{program} {place}" for place in places)
     report = run(debug_kernel, script, device_size_mib=16)
     assert report.count("as it should be") == len(places), report
 

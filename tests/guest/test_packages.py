@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.package import kernel, wbctl
+from lab.package import kernel, lintian, wbctl
 from lab.proof import installed
 from lab.result import field, results
 from lab.tree.source import Source
@@ -20,6 +20,9 @@ def test_packages_are_used_and_leave_nothing(kernel_source: Source, tmp_path: Pa
     made = tmp_path / "packages"
     made.mkdir()
     packages = [wbctl.make(made), *(kernel.make(name, kernel_source, made) for name in kernel.FRAGMENTS)]
+    lintian.check(packages[0])
+    for package in packages[1:]:
+        lintian.check(package, kernel.ACCEPTED)
     installed.prove(packages, tmp_path, lambda line: None)
     [folder] = field.result_folders(tmp_path / installed.FIELD_RESULT, tmp_path / "results")
     cells, _ = results.read(folder)

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 SECONDS = 5
 
 
-@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs", "f2fs-compressed")])
 def test_every_byte_arrives_while_contexts_change(debug_kernel: Kernel, fs: str) -> None:
     command = [sys.executable, str(HERE / "resize.py"), fs, str(SECONDS)]
     report = output_of(debug_kernel, command, fs="none")
@@ -32,12 +32,15 @@ def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
         echo 5 > /proc/sys/vm/dirty_expire_centisecs
         m=$(mktemp -d)
         for round in 1 2 3 4 5; do
+            # By the files' place all of them would be in one context.
+            echo rotor > $PWB_BDI/wb_affinity && echo 8 > $PWB_BDI/nwritebacks || exit 1
             mkfs.xfs -q -f $PWB_DEV && mount -t xfs $PWB_DEV $m || exit 1
             for file in a b c d; do dd if=/dev/zero of=$m/$file bs=1M count=4 2>/dev/null || exit 1; done
+            test $(grep -c ^Context /sys/kernel/debug/bdi/$(basename $PWB_BDI)/stats) -gt 1 || exit 1
             for file in a b c d; do
                 while dd if=/dev/zero of=$m/$file bs=64k count=64 conv=notrunc; do :; done 2>/dev/null &
             done
-            echo 4 > $PWB_BDI/wb_workers && echo 8 > $PWB_BDI/nwritebacks || exit 1
+            echo 4 > $PWB_BDI/wb_workers || exit 1
             while echo 8 > $PWB_BDI/nwritebacks && echo 1 > $PWB_BDI/nwritebacks; do :; done 2>/dev/null &
             sleep 0.2
             for device in /sys/kernel/config/nullb/*/power; do echo 0 > $device; done

@@ -168,15 +168,17 @@ def test_passes_of_xfs(debug_kernel: Kernel) -> None:
 
 
 def test_number_that_the_kernel_chooses(debug_kernel: Kernel) -> None:
-    [cpus, most, contexts] = load(
+    [is_auto, cpus, most, contexts] = load(
         debug_kernel,
         look="count_up $(grep -o '[0-9]*' $PWB_BDI/nwritebacks)",
         seen="true",
-        after="nproc; echo $most; grep -c ^Context $stats",
+        after="grep -c '^auto (' $PWB_BDI/nwritebacks; nproc; echo $most; grep -c ^Context $stats",
         fs="ext4",
         device="waiting",
+        contexts="auto",
         affinity="rotor",
     )
+    assert is_auto == 1
     assert 1 <= most <= cpus
     assert contexts <= cpus
 

@@ -23,23 +23,43 @@ def told(kernel: Kernel, *arguments: str) -> list[str]:
     return output_of(kernel, command, fs="none").splitlines()
 
 
+def held(number: int, why: str) -> str:
+    """Return what the page of a file holds that could not be written."""
+    if number not in write_errors.BAD:
+        return "all of it"
+    if number in write_errors.UNWRITTEN:
+        return "zeros"
+    return "EIO" if why == "bad" else "what was there before"
+
+
 @pytest.fixture(scope="module")
 def stock_answers(smp_stock_kernel: Kernel) -> list[str]:
     answers = told(smp_stock_kernel, "0")
     for fs, why in itertools.product(MAKE, write_errors.WHY):
         # F2FS calls any error of the device EIO.
         error = "ENOSPC" if why == "no room" and fs != "f2fs" else "EIO"
-        for number, page in write_errors.BAD.items():
+        for number in write_errors.numbers(fs):
+            is_bad = number in write_errors.BAD
             # Each descriptor from before is told once.
-            assert f"{fs}, {why}, file {number}: {error} ok {error} ok ok" in answers
-            unreadable = [page] if why == "bad" else []
-            assert f"{fs}, {why}, pages of file {number} that cannot be read: {unreadable}" in answers
-        assert (f"{fs}, {why}, file 0: ok ok ok ok ok" in answers) == (fs != "f2fs")
+            asked = f"{error} ok " * 4 if is_bad else "ok ok " * 4
+            assert f"{fs}, {why}, file {number}: {asked}ok" in answers
+            assert f"{fs}, {why}, file {number} holds: {held(number, why)}" in answers
+            assert (f"{fs}, {why}, file {number}, what is bad: {error}" in answers) == is_bad
         assert f"{fs}, {why}, syncfs: {error} ok" in answers
     return answers
 
 
-@pytest.mark.parametrize("arguments", [("1",), ("8",), ("8", "ag-hint"), ("8", "generic")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("1", "1"),
+        ("8", "1"),
+        ("8", "4"),
+        ("8", "1", "ag-hint"),
+        ("8", "1", "generic"),
+        ("8", "4", "rotor"),
+    ],
+)
 def test_who_asks_is_told_as_on_stock(
     stock_answers: list[str], debug_kernel: Kernel, arguments: tuple[str, ...]
 ) -> None:

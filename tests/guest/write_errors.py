@@ -1,46 +1,102 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: who is told of a page that a flusher could not write, and how often.
 
-``python -m tests.guest.write_errors CONTEXTS [MODE]``; 0 sets nothing, as on a kernel that has no contexts.
-MODE is one of AG-aware writeback, on XFS. Standard library only.
+``python -m tests.guest.write_errors CONTEXTS WORKERS [MODE]``; CONTEXTS 0 sets nothing, as on a kernel that
+has none. MODE is one of AG-aware writeback, on XFS. Standard library only.
 
-Some files of each filesystem get a bad block: below the first page of a pass, the last, or one between; the
-others none. Everything is overwritten, and once the flushers are done everybody asks who may: two
-descriptors from before, the filesystem, a new descriptor. Prints what each got, a line for each file. Then
-the same where a thin device has no room for these blocks.
+Some files of each filesystem get a bad block: below the first page of a pass, the last, or one that a seed
+chooses; the others none. Some have blocks that were never written, some are written in a cgroup. Everything
+is overwritten, and once the flushers are done everybody asks who may: descriptors from before, by fsync(),
+by msync() and by a synchronous write of what is not bad; the filesystem; a new descriptor; and who writes
+synchronously what is bad. Prints what each got, a line for each file. Then the same where a thin device has
+no room for these blocks.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
+import mmap
 import os
-import struct
+import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.guest.agwb import CLASSES, FIBMAP, LIBC, PAGES, SYSFS, passes
+from guest.fiemap import extents
+from tests.guest.agwb import CLASSES, LIBC, PAGES, SYSFS, passes
 from tests.guest.kernel_log import Log
 from tests.guest.lab_device import DEVICE, MOUNT, NAME, NODE, device, fail, flush, settle
-from tests.guest.resize import MAKE, PAGE_BYTES
+from tests.guest.resize import CGROUPS, MAKE, PAGE_BYTES, finish, start
 from tests.guest.versioned import File
 
-FILES = 8
+FILES = 10
+#: Files whose blocks were never written; F2FS has none such, it chooses a block when it writes.
+UNWRITTEN = (8, 9)
+CHOSEN = random.Random(0)
 #: Pages of files that are bad below, by the file's number.
-BAD = {1: 0, 3: PAGES - 1, 6: 123}
+BAD = {
+    1: 0,
+    3: PAGES - 1,
+    4: CHOSEN.randrange(8, PAGES - 1),
+    6: CHOSEN.randrange(8, PAGES - 1),
+    8: 0,
+    9: CHOSEN.randrange(8, PAGES - 1),
+}
+#: One that is never bad.
+GOOD = 4
+GROUP = CGROUPS / "errors"
+IN_GROUP = (2, 4, 9)
 ATTRIBUTES = {"size_mib": 384, "queues": 2, "channels": 8}
 # To change it makes flushers write everything at once, and by themselves.
 WOKEN = {"dirty_writeback_centisecs": 2}
 FLUSHING = {"dirty_expire_centisecs": 2}
 STILL = {"dirty_expire_centisecs": 100_000}
 SECTOR_BYTES = 512
-FIGETBSZ = 2
 #: Why a block cannot be written, by the device's attribute ``thin``.
 WHY = ("bad", "no room")
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 # F2FS writes a page elsewhere each time, unless it is told to overwrite it in place.
 IN_PLACE = Path("/sys/fs/f2fs", NAME, "ipu_policy")
+
+
+class Kernel(NamedTuple):
+    """How a kernel is to write back: contexts, 0 for one without, their workers, and a mode for XFS."""
+
+    contexts: str
+    workers: str = "1"
+    mode: str = ""
+
+
+class Descriptors(NamedTuple):
+    """Those of a file that were there before it is written.
+
+    Attributes:
+        first: asks by fsync().
+        second: does so too.
+        mapped: asks by msync().
+        synchronous: asks by a write.
+    """
+
+    first: int
+    second: int
+    mapped: mmap.mmap
+    synchronous: int
+
+    def close(self) -> None:
+        """Close them."""
+        self.mapped.close()
+        for fd in (self.first, self.second, self.synchronous):
+            os.close(fd)
+
+
+def descriptors(file: File) -> Descriptors:
+    """Open a file in each way."""
+    with file.open() as fd:
+        mapped = mmap.mmap(fd, PAGES * PAGE_BYTES)
+    first, second = (os.open(file.path, os.O_RDWR) for _ in range(2))
+    return Descriptors(first, second, mapped, os.open(file.path, os.O_RDWR | os.O_SYNC))
 
 
 def answer(result: int) -> str:
@@ -48,10 +104,11 @@ def answer(result: int) -> str:
     return "ok" if result == 0 else errno.errorcode[ctypes.get_errno()]
 
 
-def settings(contexts: int) -> None:
-    """Set the number of contexts, with inodes that go to each in turn."""
+def settings(contexts: str, workers: str) -> None:
+    """Set the number of contexts and of their workers, with inodes that go to each in turn."""
     folder = Path("/sys/class/bdi") / Path("/sys/class/block", NAME, "dev").read_text().strip()
-    (folder / "nwritebacks").write_text(str(contexts))
+    (folder / "nwritebacks").write_text(contexts)
+    (folder / "wb_workers").write_text(workers)
     (folder / "wb_affinity").write_text("rotor")
 
 
@@ -65,17 +122,63 @@ def mount(fs: str, mode: str) -> None:
             (SYSFS / name).write_text(mode)
 
 
-def mark_bad(fd: int, page: int) -> None:
-    """Let the device refuse the block of a page."""
-    block_bytes = struct.unpack("i", fcntl.ioctl(fd, FIGETBSZ, struct.pack("i", 0)))[0]
-    index = page * PAGE_BYTES // block_bytes
-    block = struct.unpack("i", fcntl.ioctl(fd, FIBMAP, struct.pack("i", index)))[0]
-    (DEVICE / "bad_blocks").write_text(f"{block * block_bytes // SECTOR_BYTES} {PAGE_BYTES // SECTOR_BYTES}")
+def mark_bad(path: Path, page: int) -> None:
+    """Let the device refuse the block of a page of a file without holes."""
+    offset = page * PAGE_BYTES
+    for physical, length in extents(path):
+        if offset < length:
+            first, count = (physical + offset) // SECTOR_BYTES, PAGE_BYTES // SECTOR_BYTES
+            (DEVICE / "bad_blocks").write_text(f"{first} {count}")
+            return
+        offset -= length
+    fail(f"page {page} of {path} has no block")
 
 
-def ask(file: File, first: int, second: int) -> list[str]:
-    """Return what descriptors are told of a file, in the order in which they ask."""
-    told = [answer(LIBC.fsync(fd)) for fd in (first, first, second, second)]
+def make(file: File) -> None:
+    """Make a file with a block below each page."""
+    if file.number not in UNWRITTEN:
+        write_all(file)
+        return
+    file.path.parent.mkdir()
+    with file.open() as fd:
+        os.posix_fallocate(fd, 0, PAGES * PAGE_BYTES)
+    file.size[0] = PAGES
+
+
+def write_all(file: File) -> None:
+    """Write every page, in a process of a cgroup if the file has one."""
+    finish([start(write_in_group if file.number in IN_GROUP else File.write_all, file)])
+
+
+def write_in_group(file: File) -> None:
+    """Join the cgroup and write every page."""
+    (GROUP / "cgroup.procs").write_text("0")
+    file.write_all()
+
+
+def write_again(file: File, fd: int, page: int) -> str:
+    """Write what a page must hold already; return what the call came to."""
+    try:
+        os.pwrite(fd, file.content(page, page + 1), page * PAGE_BYTES)
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    return "ok"
+
+
+def sync_mapped(mapped: mmap.mmap) -> str:
+    """Call msync() for a page that is not bad; return what that came to."""
+    try:
+        mapped.flush(GOOD * PAGE_BYTES, PAGE_BYTES)
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    return "ok"
+
+
+def ask(file: File, before: Descriptors) -> list[str]:
+    """Return what descriptors are told of a file, in the order in which they ask, each twice."""
+    told = [answer(LIBC.fsync(fd)) for fd in (before.first, before.first, before.second, before.second)]
+    told += [sync_mapped(before.mapped) for _ in range(2)]
+    told += [write_again(file, before.synchronous, GOOD) for _ in range(2)]
     with file.open() as new:
         told.append(answer(LIBC.fsync(new)))
     return told
@@ -88,74 +191,89 @@ def write_others(file: File, fd: int) -> None:
             file.write(fd, page)
 
 
-def refused(file: File, fd: int) -> list[int]:
-    """Return the pages that cannot be read, and compare the others."""
-    pages = []
+def found(file: File, fd: int) -> str:
+    """Return what the bad page holds, if there is one, and compare the others."""
+    what = "all of it"
     for page in range(PAGES):
+        is_bad = page == BAD.get(file.number)
         try:
             data = os.pread(fd, PAGE_BYTES, page * PAGE_BYTES)
         except OSError as error:
-            if error.errno != errno.EIO:
+            if error.errno != errno.EIO or not is_bad:
                 raise
-            pages.append(page)
+            what = "EIO"
             continue
-        if page != BAD.get(file.number) and data != file.content(page, page + 1):
+        if data == file.content(page, page + 1):
+            continue
+        if not is_bad:
             fail(f"page {page} of {file.path} holds something else")
-    return pages
+        what = "what was there before" if any(data) else "zeros"
+    return what
 
 
-def try_filesystem(fs: str, contexts: int, mode: str, case: str, log: Log) -> None:
+def try_filesystem(fs: str, kernel: Kernel, case: str, log: Log) -> None:
     """Overwrite files that have bad blocks, and print what everybody was told of the case."""
     # Or what is not bad fails with its neighbour on the device, of another file.
     Path("/sys/block", NAME, "queue/nomerges").write_text("2")
     subprocess.run([*MAKE[fs], NODE], check=True)
-    if contexts:
-        settings(contexts)
-    mount(fs, mode)
-    # A bio of F2FS has pages of several files, and fails as a whole: there all files have a bad block.
-    numbers = BAD if fs == "f2fs" else range(FILES)
-    files = [File(number, PAGES) for number in numbers]
+    if kernel.contexts != "0":
+        settings(kernel.contexts, kernel.workers)
+    mount(fs, kernel.mode)
+    files = [File(number, PAGES) for number in numbers(fs)]
     root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
     for file in files:
-        file.write_all()
+        make(file)
     LIBC.syncfs(root)
-    pairs = [(os.open(file.path, os.O_RDWR), os.open(file.path, os.O_RDWR)) for file in files]
-    for file, pair in zip(files, pairs, strict=True):
+    pairs = [(file, descriptors(file)) for file in files]
+    for file in files:
         if file.number in BAD:
-            mark_bad(pair[0], BAD[file.number])
+            mark_bad(file.path, BAD[file.number])
     flush(STILL)
     for file in files:
-        file.write_all()
+        write_all(file)
     with log.only_reports():
         flush(FLUSHING)
         settle()
-        if fs == "xfs" and mode and not passes():
+        if fs == "xfs" and kernel.mode and not passes():
             fail("no worker of AG-aware writeback has written anything")
-        for file, pair in zip(files, pairs, strict=True):
-            print(f"{case}, file {file.number}: {' '.join(ask(file, *pair))}")
+        for file, before in pairs:
+            print(f"{case}, file {file.number}: {' '.join(ask(file, before))}")
         print(f"{case}, syncfs: {answer(LIBC.syncfs(root))} {answer(LIBC.syncfs(root))}")
-        for file, pair in zip(files, pairs, strict=True):
-            write_others(file, pair[0])
-            print(f"{case}, file {file.number}, but for what is bad: {answer(LIBC.fsync(pair[0]))}")
-        Path("/proc/sys/vm/drop_caches").write_text("3")
-        for file, pair in zip(files, pairs, strict=True):
-            pages = refused(file, pair[0])
-            print(f"{case}, pages of file {file.number} that cannot be read: {pages}", flush=True)
-        for fd in (root, *(fd for pair in pairs for fd in pair)):
-            os.close(fd)
+        # Once a write to unwritten blocks has failed, ext4 takes them for written while it has the pages: it
+        # does not note that the next write is done, and later they read as zeros though fsync() returned 0.
+        DROP_CACHES.write_text("3")
+        for file, before in pairs:
+            write_others(file, before.first)
+            print(f"{case}, file {file.number}, but for what is bad: {answer(LIBC.fsync(before.first))}")
+            if file.number in BAD:
+                told = write_again(file, before.synchronous, BAD[file.number])
+                print(f"{case}, file {file.number}, what is bad: {told}")
+        DROP_CACHES.write_text("3")
+        for file, before in pairs:
+            print(f"{case}, file {file.number} holds: {found(file, before.first)}", flush=True)
+            before.close()
+        os.close(root)
         subprocess.run(["umount", str(MOUNT)], check=True)
 
 
-def main(contexts: int, mode: str = "") -> None:
+def numbers(fs: str) -> list[int]:
+    """Return the numbers of the files that a filesystem has."""
+    # A bio of F2FS has pages of several files, and fails as a whole: there all files have a bad block.
+    return [number for number in BAD if number not in UNWRITTEN] if fs == "f2fs" else list(range(FILES))
+
+
+def main(kernel: Kernel) -> None:
     """Try each filesystem."""
     log = Log()
     flush(WOKEN)
     MOUNT.mkdir(exist_ok=True)
+    (CGROUPS / "cgroup.subtree_control").write_text("+memory +io")
+    GROUP.mkdir()
     for fs in MAKE:
         for thin, why in enumerate(WHY):
             with device({**ATTRIBUTES, "thin": thin}):
-                try_filesystem(fs, contexts, mode, f"{fs}, {why}", log)
+                try_filesystem(fs, kernel, f"{fs}, {why}", log)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:])
+    main(Kernel(*sys.argv[1:]))

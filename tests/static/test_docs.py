@@ -98,3 +98,20 @@ def test_every_figure_is_explained_with_its_unit(name: str) -> None:
     lines = (REPO / "docs" / "results.md").read_text().splitlines()
     [row] = [line for line in lines if line.startswith("|") and f"`{name}`" in line.split("|")[1]]
     assert FIGURES[name].unit == row.split("|")[2].strip()
+
+
+OWN = ("lab", "guest", "vtime", "docs", "scenarios", "setup", "tools", "tests")
+NAMED_FILE = re.compile(rf"(?<![\w/.-])(?:{'|'.join(OWN)})/[\w/-]+\.(?:py|[ch]|md|toml|fio|sh)\b")
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    folders = [REPO / name for name in OWN if name != "tests"]
+    sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".c", ".h")]
+    scenarios = [*(REPO / "scenarios").glob("*.toml"), *(REPO / "devices").glob("*.toml")]
+    gone = [
+        f"{named(path)}: {file}"
+        for path in [*HANDWRITTEN, *sources, *scenarios]
+        for file in NAMED_FILE.findall(path.read_text())
+        if not (REPO / file).exists()
+    ]
+    assert gone == []

@@ -147,3 +147,15 @@ def test_monitor_shows_contexts(
 def test_older_kernel_gets_the_same_change(woven: Woven, woven_on_7_2: Woven) -> None:
     # 7.2 may lack places that 7.3 has; what it does get must read the same.
     assert added_lines(woven_on_7_2) - added_lines(woven) == Counter()
+
+
+def test_every_file_for_administrators_is_documented(either: Woven) -> None:
+    """As an ABI, or in a guide: attributes in sysfs, and files in debugfs but for those of tests."""
+    attribute = re.compile(
+        r"^\+(?:DEVICE_ATTR_\w+|XFS_\w*ATTR\w*)\((\w+)|debugfs_create_file\(\"(\w+)\"", re.MULTILINE
+    )
+    code = git(either.path, "diff", "-U0", STOCK_TAG, BRANCH, "--", "*.c", ":!mm/tests")
+    names = {"".join(found) for found in attribute.findall(code)}
+    assert names >= {"nwritebacks", "wb_affinity", "wb_workers", "generic_ags", "writeback"}
+    pages = git(either.path, "diff", "-U0", STOCK_TAG, BRANCH, "--", "Documentation")
+    assert {name for name in names if not re.search(rf"\b{name}\b", pages)} == set()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.tree.source import Source
-from lab.tree.weave import weave
+from lab.tree.weave import BRANCH, STOCK_TAG, git, weave
 from lab.util.lock import exclusive
 from lab.util.paths import cache_dir
 from tests.touched import ours, touched, without_block, without_cgroups, without_hints
@@ -104,13 +104,26 @@ def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
     compiled(kernel_source, name, wanted)
 
 
-def test_modules_use_only_what_is_exported(kernel_source: Source) -> None:
+def used_by_modules(source: Source) -> set[str]:
+    """Compile the filesystems as modules, and return what these take from the kernel proper."""
     folders = {"fs/xfs": "xfs", "fs/ext4": "ext4", "fs/f2fs": "f2fs"}
     modules = [f"{folder}/{module}.o" for folder, module in folders.items()]
-    objects = compiled(kernel_source, "modules", [f"{folder}/" for folder in folders])
+    objects = compiled(source, "modules", [f"{folder}/" for folder in folders])
     listed = subprocess.run(["nm", "-u", *modules], cwd=objects, capture_output=True, text=True, check=True)
     used = set(re.findall(r"^ +U (\w+)$", listed.stdout, re.MULTILINE))
     assert "blk_finish_plug" in used
+    return used
+
+
+def test_what_is_exported_has_a_user(kernel_source: Source) -> None:
+    diff = git(weave(kernel_source).path, "diff", "-U0", STOCK_TAG, BRANCH, "--", "*.c")
+    added = set(re.findall(r"^\+EXPORT_\w+\(\s*(\w+)", diff, re.MULTILINE))
+    assert added
+    assert added - used_by_modules(kernel_source) == set()
+
+
+def test_modules_use_only_what_is_exported(kernel_source: Source) -> None:
+    used = used_by_modules(kernel_source)
     # Most of the tree are links to the pristine one.
     command = ["grep", "-RhoE", "--include=*.[chS]", r"\bEXPORT_\w+\(\s*\w+", *FOLDERS]
     tree = weave(kernel_source).path

@@ -331,6 +331,7 @@ int main(int argc, char **argv)
 {
 	long processes, operations, seed;
 	int folder, status = 0;
+	pid_t parent = getpid();
 
 	if (argc != 5 || (processes = atol(argv[2])) < 1 || processes > MAX_PROCESSES || (operations = atol(argv[3])) < 1) {
 		fprintf(stderr, "usage: data_check FOLDER PROCESSES OPERATIONS SEED\n");
@@ -349,8 +350,10 @@ int main(int argc, char **argv)
 		if (pid < 0)
 			fail("fork");
 		if (!pid) {
-			/* At the first fault the parent ends, and with it all others. */
+			/* At the first fault the parent ends, and with it all others; it may have ended by now. */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != parent)
+				exit(1);
 			state = seed * 1000003 + number;
 			work(argv[1], operations);
 		}

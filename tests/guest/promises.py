@@ -232,7 +232,8 @@ class File:
         sizes = self._size.possible
         least = max(min(sizes), self._least_size)
         if not least <= len(data) <= self.largest:
-            return f"{len(data)} bytes, expected {least} to {self.largest}"
+            begin = f" that begin with {_told(data[:SECTOR_BYTES])}" if len(data) >= SECTOR_BYTES else ""
+            return f"{len(data)} bytes{begin}, expected {least} to {self.largest} of file {self.number}"
         for sector in range(len(data) // SECTOR_BYTES):
             found = data[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES]
             possible = self._history(sector).possible

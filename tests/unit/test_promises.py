@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.guest.promises import SECTOR_BYTES, ZEROS, File, History, data_of
+from tests.guest.promises import SECTOR_BYTES, ZEROS, Content, File, History, data_of
 
 
 def held(file: File) -> bytes:
@@ -31,7 +31,7 @@ def test_what_was_promised_is_there() -> None:
     file.promise()
     assert file.promised() == 2
     assert file.broken(data) is None
-    assert file.broken(b"") == "0 bytes, expected 1024 to 1024"
+    assert file.broken(b"") == "0 bytes, expected 1024 to 1024 of file 1"
     assert "sector 1 of 2 is zeros" in str(file.broken(data[:SECTOR_BYTES] + ZEROS))
     assert "sector 0 of 2 is something else" in str(file.broken(b"x" * 1024))
 
@@ -94,7 +94,8 @@ def test_a_promise_for_some_sectors_is_one_that_the_file_reaches_there() -> None
     data = file.write(0, 4)
     file.promise_range(1, 1)
     assert file.broken(data[: 2 * SECTOR_BYTES]) is None
-    assert file.broken(data[:SECTOR_BYTES]) == "512 bytes, expected 1024 to 2048"
+    found = f"512 bytes that begin with {Content(1, 0, 1)}"
+    assert file.broken(data[:SECTOR_BYTES]) == f"{found}, expected 1024 to 2048 of file 1"
     file.truncate(0)
     assert file.broken(b"") is None
 

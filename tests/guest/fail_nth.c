@@ -119,6 +119,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: fail_nth N OPERATION, see fail_nth.c\n");
 		return 2;
 	}
+	/* Its own pages, those of the stack too, which a fault would allocate. Not those that it is to store to. */
+	if (mlockall(MCL_CURRENT))
+		die("mlockall");
 	fd = prepared(argv[2], argv + 3);
 	every = !strcmp(argv[1], "every");
 	number = every ? "1" : argv[1];

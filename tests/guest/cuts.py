@@ -31,9 +31,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests.guest.agwb import passes
+from tests.guest.cut_calls import MOUNT, NODE, POWER
+from tests.guest.cut_check import Found
 from tests.guest.cut_groups import Groups
+from tests.guest.cut_operations import STREAMS
 from tests.guest.cut_settings import Settings
-from tests.guest.cut_writer import MOUNT, NODE, POWER, STREAMS, WRITERS, Found, Writer
+from tests.guest.cut_writer import WRITERS, Writer
 from tests.guest.kernel_log import Log
 
 # A filesystem is used so often; what recovery makes of it is what the next cut meets.

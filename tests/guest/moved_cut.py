@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 
-from tests.guest.cut_writer import MODES, SYNC_FILE_RANGE_WRITE_AND_WAIT, called
+from tests.guest.cut_calls import MODES, SYNC_FILE_RANGE_WRITE_AND_WAIT, called
 from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, Device
 from tests.guest.syncfs_cut import synced
 

@@ -14,7 +14,7 @@ import fcntl
 import os
 import subprocess
 
-from tests.guest.cut_writer import FICLONE, SYNC_FILE_RANGE_WRITE_AND_WAIT
+from tests.guest.cut_calls import FICLONE, SYNC_FILE_RANGE_WRITE_AND_WAIT
 from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, Device
 from tests.guest.syncfs_cut import LIBC, synced
 

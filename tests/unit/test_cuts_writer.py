@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.guest import cut_writer
+from tests.guest import cut_calls, cut_operations, cut_writer
 from tests.guest.promises import File, History
 
 # Not every filesystem of a host can do these.
-HAVE_NEEDS = {*cut_writer.MODES, "allocate", "write_directly"}
+HAVE_NEEDS = {*cut_calls.MODES, "allocate", "write_directly"}
 # What makes a promise each time if chance will have it.
 PROMISING = (
     "append",
@@ -41,7 +41,7 @@ PROMISING = (
 def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cut_writer.Writer:
     for name, held in (("power", "1\n"), ("node", "")):
         (tmp_path / name).write_text(held)
-        monkeypatch.setattr(cut_writer, name.upper(), tmp_path / name)
+        monkeypatch.setattr(cut_calls, name.upper(), tmp_path / name)
     monkeypatch.setattr(cut_writer, "MOUNT", tmp_path)
     writer = cut_writer.Writer("ext4", number=1, seed=1, lie=False)
     monkeypatch.setattr(writer, "_ways", [way for way in writer._ways if way.__name__ not in HAVE_NEEDS])
@@ -54,8 +54,8 @@ def test_every_change_can_follow_a_cut_that_removed_the_file(
 ) -> None:
     for way in writer._ways:
         with monkeypatch.context() as chance:
-            chance.setattr(writer, "_sync_names_at_times", lambda _: None)
-            writer.remove("file0")
+            chance.setattr(writer.operations, "_sync_names_at_times", lambda _: None)
+            writer.operations.remove("file0")
         # The cut came between the removal and the file that was to take its place.
         (writer.folder / "file0").unlink()
         found = writer.check()
@@ -95,8 +95,8 @@ def test_a_file_whose_removal_was_promised_is_not_there(
     before = path.read_bytes()
     with monkeypatch.context() as no_file:
         no_file.setattr(writer._chosen, "random", lambda: 0.0)
-        no_file.setattr(writer, "_create", lambda _: None)
-        writer.remove("file0")
+        no_file.setattr(writer.operations, "create", lambda _: None)
+        writer.operations.remove("file0")
     path.write_bytes(before)
     assert "was removed" in writer.check().lost[0]
 
@@ -104,8 +104,8 @@ def test_a_file_whose_removal_was_promised_is_not_there(
 def test_sync_of_everything_promises_what_was_written(writer: cut_writer.Writer) -> None:
     path = writer.folder / "file0"
     before = path.read_bytes()
-    writer.overwrite("file0")
-    writer.sync_all("file0")
+    writer.operations.overwrite("file0")
+    writer.operations.sync_all("file0")
     path.write_bytes(before)
     assert "file0" in writer.check().lost[0]
 
@@ -115,19 +115,19 @@ def test_what_is_done_to_the_large_file_is_there(writer: cut_writer.Writer) -> N
     large.begin()
     for way in large._large_ways:
         if way.__name__ not in HAVE_NEEDS:
-            way(cut_writer.LARGE)
-    large.sync_all(cut_writer.LARGE)
+            way(cut_operations.LARGE)
+    large.operations.sync_all(cut_operations.LARGE)
     found = large.check()
     assert found.lost == []
-    assert found.promised > cut_writer.LEAST_LARGE_SECTORS
+    assert found.promised > cut_operations.LEAST_LARGE_SECTORS
 
 
 def test_a_file_that_was_renamed_is_not_gone_from_both_names(
     writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "_sync_names_at_times", lambda _: None)
+    monkeypatch.setattr(writer.operations, "_sync_names_at_times", lambda _: None)
     before = {name: (writer.folder / name).read_bytes() for name in cut_writer.SMALL}
-    writer.move("file0")
+    writer.operations.move("file0")
     (target,) = (name for name in before if name != "file0" and read(writer, name) != before[name])
     (writer.folder / target).write_bytes(before[target])
     assert "never so at once" in writer.check().lost[0]
@@ -145,13 +145,13 @@ def lost_by(
     monkeypatch.setattr(writer._chosen, "random", lambda: 0.0)
     # What the filesystem of this host may not have does nothing, which is a promise that is not kept, too.
     monkeypatch.setattr(os, "O_DIRECT", 0)
-    if way in cut_writer.MODES:
-        monkeypatch.setattr(cut_writer, "called", lambda *_: None)
+    if way in cut_calls.MODES:
+        monkeypatch.setattr(cut_operations, "called", lambda *_: None)
     if way == "copy":
         monkeypatch.setattr(fcntl, "ioctl", lambda *_: None)
     before = tmp_path / "before"
     shutil.copytree(writer.folder, before)
-    getattr(writer, way)("file0")
+    getattr(writer.operations, way)("file0")
     shutil.rmtree(writer.folder)
     before.rename(writer.folder)
     return writer.check().lost
@@ -177,4 +177,4 @@ def test_a_stream_counts_where_it_was_taken(
 def have_streams(writer: cut_writer.Writer) -> None:
     """Make a file often enough for one of them to be given a stream."""
     for _ in range(20):
-        writer.remove("file0")
+        writer.operations.remove("file0")

@@ -85,6 +85,16 @@ def test_cut_forgets_that_blocks_were_moved_but_not_what_was_written_there(
     assert int(report.split()[0]) > 0
 
 
+# As long as this holds, cuts.py has to take no such write to F2FS for a promise of the size.
+@pytest.mark.parametrize(("fs", "is_lost"), [("f2fs", True), ("xfs", False), ("ext4", False)])
+def test_size_that_a_direct_write_with_o_dsync_has_made_is_lost(
+    debug_kernel: Kernel, fs: str, is_lost: bool
+) -> None:
+    script = f"cd {REPO} && {sys.executable} -m tests.guest.direct_cut {fs}"
+    report = output.output_of(debug_kernel, script, fs="none", device_size_mib=16)
+    assert (int(report.split()[0]) > 0) == is_lost
+
+
 def test_torn_superblock_is_mended(debug_kernel: Kernel) -> None:
     script = f"cd {REPO} && {sys.executable} -m tests.guest.torn_superblock"
     report = output.output_of(debug_kernel, script, fs="none", device_size_mib=16)

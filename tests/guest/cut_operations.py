@@ -162,7 +162,7 @@ class Operations:
         flags = os.O_DIRECT | (os.O_DSYNC if is_promised and not self._lie else 0)
         with mmap.mmap(-1, len(data)) as memory, opened(path, flags) as fd:
             memory.write(data)
-            os.pwritev(fd, [memory], page * PAGE_SECTORS * SECTOR_BYTES)
+            put(fd, page * PAGE_SECTORS, memory)
         if is_promised:
             has_returned_in_time()
             file.promise_range(page * PAGE_SECTORS, PAGE_SECTORS)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.guest import cut_calls, cut_operations, cut_writer
-from tests.guest.promises import File, History
+from tests.guest.promises import SECTOR_BYTES, File, History
 
 # Not every filesystem of a host can do these.
 HAVE_NEEDS = {*cut_calls.MODES, "allocate", "write_directly"}
@@ -155,6 +155,34 @@ def lost_by(
     shutil.rmtree(writer.folder)
     before.rename(writer.folder)
     return writer.check().lost
+
+
+@pytest.mark.parametrize("number", sorted(cut_writer.CUT_OFF))
+@pytest.mark.parametrize("power", ["1\n", "0\n"])
+def test_a_filesystem_that_gives_up_while_there_is_power_has_failed(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, power: str, number: int
+) -> None:
+    def fail(_: str) -> None:
+        raise OSError(number, "it has given up")
+
+    monkeypatch.setattr(writer, "_ways", [fail])
+    (tmp_path / "power").write_text(power)
+    writer.go_on()
+    (tmp_path / "power").write_text("1\n")
+    assert [("it has given up" in one, "fail file" in one) for one in writer.check().lost] == (
+        [(True, True)] if power == "1\n" else []
+    )
+    # Once.
+    assert writer.check().lost == []
+
+
+def test_a_direct_write_that_is_short_is_no_write(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "O_DIRECT", 0)
+    monkeypatch.setattr(os, "pwritev", lambda *_: SECTOR_BYTES)
+    with pytest.raises(OSError, match="short"):
+        writer.operations.write_directly("file0")
 
 
 @pytest.mark.parametrize("answer", [0, errno.ENOTTY, errno.EINVAL, errno.EPERM])

@@ -34,6 +34,7 @@ from tests.guest.cut_calls import (
 )
 from tests.guest.cut_names import Names
 from tests.guest.promises import PAGE_SECTORS, SECTOR_BYTES, File
+from tests.guest.resize import store
 
 MOST_SECTORS = 512
 LONGEST_WRITE = 64
@@ -192,7 +193,7 @@ class Operations:
         with opened(path) as fd, mmap.mmap(fd, file.size) as memory:
             child = os.fork()
             if not child:
-                memory[first * SECTOR_BYTES : (first + count) * SECTOR_BYTES] = data
+                store(memory, first * SECTOR_BYTES, data)
                 os._exit(0)
             if os.waitpid(child, 0)[1]:
                 raise OSError(errno.EIO, "a mapped write")

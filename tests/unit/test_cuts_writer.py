@@ -185,6 +185,25 @@ def test_a_direct_write_that_is_short_is_no_write(
         writer.operations.write_directly("file0")
 
 
+def test_a_mapped_write_is_there_if_its_first_store_missed(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path, heard = writer.folder / "file0", tmp_path / "heard"
+    before = path.read_bytes()
+
+    def hear() -> None:
+        path.write_bytes(before)
+        heard.touch()
+
+    # The page had just been cleaned, of which the process hears with its next system call.
+    monkeypatch.setattr(os, "getppid", hear)
+    monkeypatch.setattr(writer._chosen, "random", lambda: 0.0)
+    writer.operations.write_mapped("file0")
+    assert heard.exists()
+    assert path.read_bytes() != before
+    assert writer.check().lost == []
+
+
 @pytest.mark.parametrize("answer", [0, errno.ENOTTY, errno.EINVAL, errno.EPERM])
 def test_a_stream_counts_where_it_was_taken(
     writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, answer: int

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 from collections.abc import Iterator
+from mmap import mmap
 from pathlib import Path
 
 from tests.guest.promises import SECTOR_BYTES
@@ -51,7 +52,7 @@ def opened(path: Path, flags: int = 0) -> Iterator[int]:
         os.close(fd)
 
 
-def put(fd: int, first: int, data: bytes, flags: int = 0) -> None:
+def put(fd: int, first: int, data: bytes | mmap, flags: int = 0) -> None:
     """Write sectors, with flags of pwritev2()."""
     if os.pwritev(fd, [data], first * SECTOR_BYTES, flags) != len(data):
         raise OSError(errno.EIO, "a short write")
@@ -66,11 +67,16 @@ def flush_device() -> None:
         os.close(node)
 
 
+def has_power() -> bool:
+    """Tell whether the power is on; what failed before was not for want of it then."""
+    return POWER.read_text() == "1\n"
+
+
 def has_returned_in_time() -> None:
     """Fail as the call before should have if the power was gone when it returned: then nobody heard of it.
 
     Filesystems may call a sync done that comes after they have given up, stock ones too: XFS that of a
     directory, F2FS syncfs().
     """
-    if POWER.read_text() != "1\n":
+    if not has_power():
         raise OSError(errno.EIO, "the power is gone")

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+from tests.guest.cut_match import Choices, Match, best_match, moments
 from tests.guest.cut_names import Names
 from tests.guest.promises import PAGE_SECTORS, SECTOR_BYTES, File, History
 
 # Their journal keeps the order in which names change; F2FS brings back a synced file by itself.
 JOURNALED = ("xfs", "ext4")
+# How what is found can be that of a file: it is what was written, it may be anything, it is longer.
+EXACT, ANYTHING, LONGER = range(3)
+# What is wrong with something that could be so by itself.
+ALONE = "which does not go with what the other names are"
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,36 @@ class Found:
     mended: int = 0
 
 
+class Fit(NamedTuple):
+    """How a name can stand for one of those that it may, by what is found, or what is wrong with that."""
+
+    how: int | None
+    wrong: str = ""
+
+
+# Of what a name may stand for.
+Fits = Mapping[File | None, Fit]
+
+
+class Place:
+    """A name as it is found.
+
+    Attributes:
+        inode: its number; None: there is no file.
+        data: what it holds.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Look at a path."""
+        self.inode: int | None = None
+        self.data = b""
+        try:
+            self.data = path.read_bytes()
+            self.inode = path.stat().st_ino
+        except FileNotFoundError:
+            return
+
+
 class Check:
     """A comparison of a folder with what its names may stand for; the names begin anew with what is found."""
 
@@ -46,90 +82,97 @@ class Check:
         self._fs = fs
         self._names = names
         self._folder = names.folder
+        self._made = names.made.name
         self._create = create
-        self._longer = 0
 
     def run(self) -> Found:
         """Compare all files, once."""
-        promised = 0
-        lost: list[str] = []
         histories = self._names.histories()
-        fitting = {}
-        if self._fs in JOURNALED:
-            fitting = {name: self._fitting(name, history.possible) for name, history in histories.items()}
-        for name, history in histories.items():
-            candidates = history.possible
-            if len(candidates) == 1 and candidates[0]:
-                promised += 1 + candidates[0].promised()
-            found, broken = self._found(name, candidates)
-            lost += [f"{self._folder.name}/{name}: {one}" for one in broken]
-            self._names.settle(name, found)
-            if found:
-                round_up(self._folder / name, found)
-        if fitting and not lost and not were_together(histories, fitting):
-            lost.append(f"{self._folder.name}: the names were never so at once")
+        promised = sum(_promised(history) for history in histories.values())
+        places = {name: Place(self._folder / name) for name in histories}
+        fits = {
+            name: {one: self._fit(one, places[name]) for one in reversed(history.possible)}
+            for name, history in histories.items()
+        }
         is_made = self._names.made.is_dir()
-        if is_made not in self._names.is_made.possible:
-            lost.append(f"{self._folder.name}/{self._names.made.name} is not what it was")
+        # The folder is there or it is not: it can go with the others, but be none of them.
+        inodes = {name: place.inode for name, place in places.items()} | {self._made: None}
+        match = best_match(inodes, self._ways(fits, is_made=is_made))
+        lost = [
+            f"{self._folder.name}/{name}: {_told(fits[name], place)}"
+            for name, place in places.items()
+            if name not in match
+        ]
+        if self._made not in match:
+            is_possible = is_made in self._names.is_made.possible
+            wrong = f"is {'' if is_made else 'not '}there, {ALONE}" if is_possible else "is not what it was"
+            lost.append(f"{self._folder.name}/{self._made} {wrong}")
+        longer = sum(file is not None and fits[name][file].how == LONGER for name, file in match.items())
+        self._settle(places, match)
         self._names.settle_made(is_made)
-        self._drop_second_names()
         self._forget_sharing()
         self._names.new.unlink(missing_ok=True)
         self._names.count_anew()
-        return Found(promised, self._longer, lost)
+        return Found(promised, longer, lost)
 
-    def _fitting(self, name: str, possible: Sequence[File | None]) -> list[int]:
-        """Return which of its possible values a name may stand for by what is found, by their places."""
-        path = self._folder / name
-        if len(possible) == 1:
-            return [0]
-        if not path.exists():
-            return [place for place, one in enumerate(possible) if one is None]
-        data = path.read_bytes()
-        return [place for place, one in enumerate(possible) if one and self._broken(one, data) is None]
-
-    def _found(self, name: str, candidates: Sequence[File | None]) -> tuple[File | None, list[str]]:
-        """Return which of the files a name stands for, and what is lost if it can be none."""
-        try:
-            data = (self._folder / name).read_bytes()
-        except FileNotFoundError:
-            return None, [] if None in candidates else ["there is no such file"]
-        broken = [] if any(candidates) else ["there is a file, which was removed"]
-        for candidate in filter(None, reversed(candidates)):
-            wrong = self._broken(candidate, data)
-            if wrong is not None and self._is_extended(candidate, data):
-                self._longer += 1
-                wrong = None
-            if wrong is None:
-                candidate.settle(data)
-                return candidate, []
-            broken.append(wrong)
-        # Whatever it is now, it is a file without a history.
-        (self._folder / name).unlink()
-        self._create(name)
-        os.sync()
-        self._names.promise(name)
-        return self._names.file(name), broken
-
-    def _is_extended(self, file: File, data: bytes) -> bool:
-        """Tell whether recovery has extended a file over blocks behind its end, as that of F2FS does."""
-        whole = len(data) % (PAGE_SECTORS * SECTOR_BYTES) == 0
-        return self._fs == "f2fs" and whole and self._broken(file, data[: file.largest]) is None
-
-    def _broken(self, file: File, data: bytes) -> str | None:
+    def _fit(self, one: File | None, place: Place) -> Fit:
+        if one is None or place.inode is None:
+            return Fit(EXACT if one is None and place.inode is None else None)
+        wrong = one.broken(place.data)
+        if wrong is None:
+            return Fit(EXACT)
         # What was overwritten or cut off may be another's by then that had shared it, see shared_cut.py.
-        return file.broken(data, anything_else=self._fs == "f2fs" or file.shares)
+        anything_else = self._fs == "f2fs" or one.shares
+        if anything_else:
+            wrong = one.broken(place.data, anything_else=True)
+            if wrong is None:
+                return Fit(ANYTHING)
+        # Recovery of F2FS can extend a file over blocks behind its end.
+        begin = place.data[: one.largest]
+        is_whole = self._fs == "f2fs" and len(place.data) % (PAGE_SECTORS * SECTOR_BYTES) == 0
+        if is_whole and one.broken(begin, anything_else=True) is None:
+            return Fit(LONGER)
+        return Fit(None, wrong)
 
-    def _drop_second_names(self) -> None:
-        """Remove names of files that have another one, so that each file is told by its name."""
+    def _ways(self, fits: Mapping[str, Fits], *, is_made: bool) -> list[Choices]:
+        """Return what may have been, best first: all names at each moment, or each name by itself."""
+        histories, made = self._names.histories(), self._names.is_made
+        if self._fs in JOURNALED:
+            at_once = [
+                ({name: [history.at(moment)] for name, history in histories.items()}, [made.at(moment)])
+                for moment in moments(*histories.values(), made)
+            ]
+        else:
+            at_once = [({name: history.possible for name, history in histories.items()}, made.possible)]
+        return [
+            {name: _fitting(fits[name], those, how) for name, those in possible.items()}
+            | {self._made: [None] if is_made in those_made else []}
+            for how in (EXACT, ANYTHING, LONGER)
+            for possible, those_made in at_once
+        ]
+
+    def _settle(self, places: Mapping[str, Place], match: Match) -> None:
+        """Begin anew with what was found, and have one name for each file, by which it is told."""
         known: list[File] = []
-        for name in self._names:
-            file = self._names.file(name)
-            if file in known:
-                (self._folder / name).unlink()
-                self._names.settle(name, None)
+        for name, place in places.items():
+            path = self._folder / name
+            file = match.get(name)
+            if name not in match and place.inode is not None:
+                # Whatever it is now, it is a file without a history.
+                path.unlink()
+                self._create(name)
+                os.sync()
+                self._names.promise(name)
+                file = self._names.file(name)
+            elif file in known:
+                path.unlink()
+                file = None
             elif file:
+                file.settle(place.data)
+            self._names.settle(name, file)
+            if file:
                 known.append(file)
+                round_up(path, file)
 
     def _forget_sharing(self) -> None:
         """Note that a file does not share its blocks any more when the others are gone."""
@@ -141,12 +184,25 @@ class Check:
             sharing[0].shares = False
 
 
-def were_together(names: dict[str, History[File | None]], fitting: dict[str, list[int]]) -> bool:
-    """Tell whether there was a moment when each name stood for one of those that fit it."""
-    moments = {begin for history in names.values() for begin in history.begins}
-    return any(
-        all(history.was(moment, fitting[name]) for name, history in names.items()) for moment in moments
-    )
+def _promised(history: History[File | None]) -> int:
+    """Return how much of a name and its file had to be there."""
+    file = history.last
+    return 1 + file.promised() if file and len(history.possible) == 1 else 0
+
+
+def _fitting(fits: Fits, those: Sequence[File | None], worst: int) -> list[File | None]:
+    """Return which of those it can be that fit no worse, the latest first."""
+    return [one for one, fit in fits.items() if one in those and fit.how is not None and fit.how <= worst]
+
+
+def _told(fits: Fits, place: Place) -> str:
+    """Say what is wrong with a name that can be nothing which goes with the other names."""
+    if place.inode is None:
+        expected = " or ".join(f"file {one.number}" for one in fits if one)
+        return f"there is no such file, {ALONE if None in fits else f'expected {expected}'}"
+    files = {one: fit for one, fit in fits.items() if one}
+    told = [fit.wrong or f"it can be file {one.number}, {ALONE}" for one, fit in files.items()]
+    return ", or ".join(told) or "there is a file, which was removed"
 
 
 def round_up(path: Path, file: File) -> None:

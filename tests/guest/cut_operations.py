@@ -34,6 +34,7 @@ from tests.guest.cut_calls import (
 )
 from tests.guest.cut_names import Names
 from tests.guest.promises import PAGE_SECTORS, SECTOR_BYTES, File
+from tests.guest.resize import store
 
 MOST_SECTORS = 512
 LONGEST_WRITE = 64
@@ -162,7 +163,7 @@ class Operations:
         flags = os.O_DIRECT | (os.O_DSYNC if is_promised and not self._lie else 0)
         with mmap.mmap(-1, len(data)) as memory, opened(path, flags) as fd:
             memory.write(data)
-            os.pwritev(fd, [memory], page * PAGE_SECTORS * SECTOR_BYTES)
+            put(fd, page * PAGE_SECTORS, memory)
         if is_promised:
             has_returned_in_time()
             file.promise_range(page * PAGE_SECTORS, PAGE_SECTORS)
@@ -192,7 +193,7 @@ class Operations:
         with opened(path) as fd, mmap.mmap(fd, file.size) as memory:
             child = os.fork()
             if not child:
-                memory[first * SECTOR_BYTES : (first + count) * SECTOR_BYTES] = data
+                store(memory, first * SECTOR_BYTES, data)
                 os._exit(0)
             if os.waitpid(child, 0)[1]:
                 raise OSError(errno.EIO, "a mapped write")

@@ -13,7 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 
-from tests.guest.cut_calls import MODES, MOUNT
+from tests.guest.cut_calls import MODES, MOUNT, has_power
 from tests.guest.cut_check import Check, Found
 from tests.guest.cut_operations import LARGE, Operations
 from tests.guest.resize import shared_words
@@ -49,6 +49,8 @@ class Writer:
         self._refused: set[str] = set()
         # What was begun since the last check, for who wants to know how something was lost.
         self._begun: list[str] = []
+        # How the filesystem gave up before the cut.
+        self._failed: list[str] = []
         self.done = shared_words(1)
         # By fallocate().
         allocated = [do.punch, do.zero, do.collapse, do.insert, do.reserve, do.unshare]
@@ -98,7 +100,7 @@ class Writer:
         self.operations.begin([*SMALL, LARGE] if self._has_large else SMALL)
 
     def go_on(self) -> None:
-        """Change files until the power is gone."""
+        """Change files until the power is gone, or until the filesystem gives up before."""
         try:
             while True:
                 is_large = self._has_large and self._chosen.random() < LARGE_SHARE
@@ -112,15 +114,18 @@ class Writer:
         except OSError as error:
             if error.errno not in CUT_OFF:
                 raise
+            # The power stays gone until the check: if it is on now, it was on when this failed.
+            if has_power():
+                self._failed.append(self._told(f"{self.folder.name}: {error}, while the power was on"))
 
     def check(self) -> Found:
         """Compare all files, and begin anew."""
         try:
             found = Check(self._fs, self.operations.names, self.operations.create).run()
         except OSError as error:
-            return Found(0, 0, [self._told(str(error))])
-        lost = [self._told(one) for one in found.lost]
-        self._begun = []
+            found = Found(0, 0, [str(error)])
+        lost = [*self._failed, *map(self._told, found.lost)]
+        self._begun, self._failed = [], []
         taken, self.operations.taken = self.operations.taken, Counter()
         return Found(found.promised, found.longer, lost, taken)
 

@@ -46,6 +46,8 @@ TORN = "uperblock checksum does not match superblock"
 MENDED = 1
 # Lines of the kernel's log that are told where a filesystem cannot be mounted.
 MOST_SAID = 4
+# Characters of what is told of a thing that is lost.
+LONGEST_TEXT = 4000
 # A load lasts for so many operations of all writers, and no longer than so.
 MOST_OPERATIONS = 200
 LONGEST_LOAD_S = 0.6
@@ -270,7 +272,7 @@ def main() -> int:
         if found.lost:
             # What is broken need not be found again and again.
             used = CUTS_PER_MKFS
-        lost += [{"cut": number, "way": way, "what": what[:2000]} for what in found.lost]
+        lost += [{"cut": number, "way": way, "what": what[:LONGEST_TEXT]} for what in found.lost]
     if machine.settings.has_streams and not machine.taken["stream"]:
         lost.append({"cut": asked.cuts - 1, "way": {}, "what": "no file could be given a write stream"})
     machine.remove()

@@ -9,7 +9,7 @@ name stands for. One process writes a file, so its history has an order. Standar
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 SECTOR_BYTES = 512
@@ -79,10 +79,9 @@ class History(Generic[Value]):
         """After which change it became each of the possible values."""
         return [change for change, _ in self._values]
 
-    def was(self, change: int, which: Collection[int]) -> bool:
-        """Tell whether it was one of these possible values, by their places, after a change."""
-        begun = sum(begin <= change for begin in self.begins)
-        return begun > 0 and begun - 1 in which
+    def at(self, change: int) -> Value:
+        """Return what it was after a change, of the possible values; not before the first one."""
+        return [value for begin, value in self._values if begin <= change][-1]
 
     def add(self, change: int, value: Value) -> None:
         """Note that it may be another value from now on."""
@@ -231,7 +230,8 @@ class File:
         """
         sizes = self._size.possible
         least = max(min(sizes), self._least_size)
-        if not least <= len(data) <= self.largest:
+        # Nobody writes, or cuts off, less than a sector.
+        if not least <= len(data) <= self.largest or len(data) % SECTOR_BYTES:
             begin = f" that begin with {_told(data[:SECTOR_BYTES])}" if len(data) >= SECTOR_BYTES else ""
             return f"{len(data)} bytes{begin}, expected {least} to {self.largest} of file {self.number}"
         for sector in range(len(data) // SECTOR_BYTES):

@@ -90,16 +90,16 @@ def contents(file: int, pages: int, version: int) -> bytes:
 
 
 def store(mapped: mmap.mmap, offset: int, data: bytes) -> None:
-    """Write a page of a mapped file.
+    """Write to a mapped file.
 
     User-mode Linux does not tell a process on another CPU that its page has become read-only because a
     flusher is about to write it: the process may go on and write to a page that is clean, and stays so. It
     learns of that with its next system call. So write again after one: either the page is still dirty, or
     the second time marks it dirty.
     """
-    mapped[offset : offset + PAGE_BYTES] = data
+    mapped[offset : offset + len(data)] = data
     os.getppid()
-    mapped[offset : offset + PAGE_BYTES] = data
+    mapped[offset : offset + len(data)] = data
 
 
 def fail(why: str) -> NoReturn:

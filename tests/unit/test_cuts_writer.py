@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.guest import cut_calls, cut_operations, cut_writer
-from tests.guest.promises import File, History
+from tests.guest.promises import SECTOR_BYTES, File, History
 
 # Not every filesystem of a host can do these.
 HAVE_NEEDS = {*cut_calls.MODES, "allocate", "write_directly"}
@@ -130,7 +130,7 @@ def test_a_file_that_was_renamed_is_not_gone_from_both_names(
     writer.operations.move("file0")
     (target,) = (name for name in before if name != "file0" and read(writer, name) != before[name])
     (writer.folder / target).write_bytes(before[target])
-    assert "never so at once" in writer.check().lost[0]
+    assert "does not go with" in writer.check().lost[0]
 
 
 def read(writer: cut_writer.Writer, name: str) -> bytes:
@@ -155,6 +155,53 @@ def lost_by(
     shutil.rmtree(writer.folder)
     before.rename(writer.folder)
     return writer.check().lost
+
+
+@pytest.mark.parametrize("number", sorted(cut_writer.CUT_OFF))
+@pytest.mark.parametrize("power", ["1\n", "0\n"])
+def test_a_filesystem_that_gives_up_while_there_is_power_has_failed(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, power: str, number: int
+) -> None:
+    def fail(_: str) -> None:
+        raise OSError(number, "it has given up")
+
+    monkeypatch.setattr(writer, "_ways", [fail])
+    (tmp_path / "power").write_text(power)
+    writer.go_on()
+    (tmp_path / "power").write_text("1\n")
+    assert [("it has given up" in one, "fail file" in one) for one in writer.check().lost] == (
+        [(True, True)] if power == "1\n" else []
+    )
+    # Once.
+    assert writer.check().lost == []
+
+
+def test_a_direct_write_that_is_short_is_no_write(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "O_DIRECT", 0)
+    monkeypatch.setattr(os, "pwritev", lambda *_: SECTOR_BYTES)
+    with pytest.raises(OSError, match="short"):
+        writer.operations.write_directly("file0")
+
+
+def test_a_mapped_write_is_there_if_its_first_store_missed(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path, heard = writer.folder / "file0", tmp_path / "heard"
+    before = path.read_bytes()
+
+    def hear() -> None:
+        path.write_bytes(before)
+        heard.touch()
+
+    # The page had just been cleaned, of which the process hears with its next system call.
+    monkeypatch.setattr(os, "getppid", hear)
+    monkeypatch.setattr(writer._chosen, "random", lambda: 0.0)
+    writer.operations.write_mapped("file0")
+    assert heard.exists()
+    assert path.read_bytes() != before
+    assert writer.check().lost == []
 
 
 @pytest.mark.parametrize("answer", [0, errno.ENOTTY, errno.EINVAL, errno.EPERM])

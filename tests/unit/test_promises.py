@@ -178,15 +178,21 @@ def test_what_is_written_to_a_block_that_was_moved_may_be_where_it_was() -> None
     assert file.broken(moved[: 3 * SECTOR_BYTES] + later + moved[4 * SECTOR_BYTES :]) is not None
 
 
+def test_a_file_ends_with_a_whole_sector() -> None:
+    file = File(1)
+    data = file.write(0, 2)
+    assert file.broken(data[:SECTOR_BYTES]) is None
+    assert "1023 bytes" in (file.broken(data[:-1]) or "")
+
+
 def test_a_history_tells_what_it_was_when() -> None:
     history: History[str | None] = History("old")
     history.add(3, None)
     history.add(5, "new")
     assert history.begins == [0, 3, 5]
-    assert [change for change in range(7) if history.was(change, [1])] == [3, 4]
-    assert [change for change in range(7) if history.was(change, [0, 2])] == [0, 1, 2, 5, 6]
+    assert [history.at(change) for change in range(7)] == ["old"] * 3 + [None] * 2 + ["new"] * 2
     history.promise(3)
-    assert [change for change in range(7) if history.was(change, [0, 1])] == [3, 4, 5, 6]
+    assert [history.at(change) for change in range(3, 7)] == [None, None, "new", "new"]
 
 
 def test_a_copy_holds_what_its_source_held() -> None:

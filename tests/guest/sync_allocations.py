@@ -46,6 +46,8 @@ FILES = 4 * CONTEXTS
 # A flusher that is woken, as by the first dirty inode, also writes what exceeds its share of the background
 # limit, which is nothing for one that has written nothing for a while: none is woken for 1,000 s.
 ASLEEP = {"dirty_writeback_centisecs": 100_000, "dirty_expire_centisecs": 100_000}
+# Pages of so high an order nobody allocates.
+NO_ORDER = 20
 #: Where a sync allocates its orders.
 SPLIT = "bdi_split_work_to_wbs"
 #: Calls that promise.
@@ -146,6 +148,8 @@ def main(path: str, fs: str) -> None:
     program = Program(path)
     with device(program), mounted(fs):
         flush(ASLEEP)
+        # Orders come from slabs. One that grows would take the failure, and get by with fewer pages.
+        (FAILURES / "fail_page_alloc" / "min-order").write_text(str(NO_ORDER))
         sites = Sites()
         promises = Promises(fs)
         parts: dict[str, Callable[[], object]] = {"nothing": functools.partial(lie, promises)}

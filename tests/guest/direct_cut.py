@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 
-from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, SECTOR_BYTES, Device
+from tests.guest.powercut import MOUNT, PAGE_BYTES, PAGES, SECTOR_BYTES, Device, made_and_mounted
 from tests.guest.syncfs_cut import synced
 
 FILES = 40
@@ -33,10 +33,7 @@ def write_last_page(path: str) -> None:
 def main(fs: str) -> None:
     """Write, cut the power, and count."""
     device = Device("cut0", 7)
-    mount = ["mount", "-t", fs, device.node, str(MOUNT)]
-    MOUNT.mkdir(exist_ok=True)
-    subprocess.run([*MAKE[fs], device.node], check=True)
-    subprocess.run(mount, check=True)
+    mount = made_and_mounted(fs, device)
     paths = [f"{MOUNT}/file{number}" for number in range(FILES)]
     files = [synced(path, b"o" * (WHOLE - PAGE_BYTES + SECTOR_BYTES)) for path in paths]
     os.sync()

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 from tests.guest.cut_calls import MODES, SYNC_FILE_RANGE_WRITE_AND_WAIT, called
-from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, Device
+from tests.guest.powercut import MOUNT, PAGE_BYTES, PAGES, Device, made_and_mounted
 from tests.guest.syncfs_cut import synced
 
 OLD, NEW = (byte * PAGE_BYTES for byte in (b"o", b"n"))
@@ -26,10 +26,7 @@ HALF = PAGES // 2
 def main(fs: str) -> None:
     """Take out, overwrite, cut the power, and count."""
     device = Device("cut0", 7)
-    mount = ["mount", "-t", fs, device.node, str(MOUNT)]
-    MOUNT.mkdir(exist_ok=True)
-    subprocess.run([*MAKE[fs], device.node], check=True)
-    subprocess.run(mount, check=True)
+    mount = made_and_mounted(fs, device)
     file = synced(f"{MOUNT}/file", OLD * PAGES)
     os.sync()
     half = ctypes.c_long(0), ctypes.c_long(HALF * PAGE_BYTES)

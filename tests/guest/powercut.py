@@ -78,6 +78,15 @@ class Device:
         self._folder.rmdir()
 
 
+def made_and_mounted(fs: str, device: Device) -> list[str]:
+    """Make a filesystem on a device and mount it; return the command that mounts it again."""
+    mount = ["mount", "-t", fs, device.node, str(MOUNT)]
+    MOUNT.mkdir(exist_ok=True)
+    subprocess.run([*MAKE[fs], device.node], check=True)
+    subprocess.run(mount, check=True)
+    return mount
+
+
 class Raw:
     """A bare device, read and written without the page cache."""
 
@@ -185,10 +194,7 @@ def content(number: int) -> bytes:
 def cut_filesystem(fs: str) -> None:
     """Cut the power of a filesystem: what was fsynced is there afterwards, and nothing is broken."""
     device = Device("cut0", 7)
-    MOUNT.mkdir(exist_ok=True)
-    subprocess.run([*MAKE[fs], device.node], check=True)
-    mount = ["mount", "-t", fs, device.node, str(MOUNT)]
-    subprocess.run(mount, check=True)
+    mount = made_and_mounted(fs, device)
     for number in range(FILES):
         with (MOUNT / f"synced{number}").open("wb") as file:
             file.write(content(number))

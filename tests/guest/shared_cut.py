@@ -15,7 +15,7 @@ import os
 import subprocess
 
 from tests.guest.cut_calls import FICLONE, SYNC_FILE_RANGE_WRITE_AND_WAIT
-from tests.guest.powercut import MAKE, MOUNT, PAGE_BYTES, PAGES, Device
+from tests.guest.powercut import MOUNT, PAGE_BYTES, PAGES, Device, made_and_mounted
 from tests.guest.syncfs_cut import LIBC, synced
 
 OLD, NEW = (byte * PAGE_BYTES for byte in (b"o", b"n"))
@@ -24,10 +24,7 @@ OLD, NEW = (byte * PAGE_BYTES for byte in (b"o", b"n"))
 def main() -> None:
     """Share, cut short, overwrite, cut the power, and count."""
     device = Device("cut0", 7)
-    mount = ["mount", "-t", "xfs", device.node, str(MOUNT)]
-    MOUNT.mkdir(exist_ok=True)
-    subprocess.run([*MAKE["xfs"], device.node], check=True)
-    subprocess.run(mount, check=True)
+    mount = made_and_mounted("xfs", device)
     file, copy = synced(f"{MOUNT}/file", OLD * PAGES), synced(f"{MOUNT}/copy", b"")
     fcntl.ioctl(copy, FICLONE, file)
     os.sync()

@@ -44,6 +44,7 @@ OF_THE_WHOLE_RUN = (
     "sync_s",
     "seconds",
     "extents",
+    "extents_sum",
 )
 # Separate BDIs bound anything only where all of them get work: of an even share at least this.
 MIN_SHARE = 0.2

@@ -53,7 +53,8 @@ class FiguresOf(BaseModel, Generic[V]):
     means of the window's four quarters, the smallest rise from one to the next, times three, the number of
     rises; 0 or less if one of them fell, None without a steady window. ``cpu_busy`` is the share of all CPUs'
     time that was not idle. ``seconds`` is from when the jobs are at work until all they wrote is on the
-    device; it says something about a job of a fixed size only. ``contexts_used`` is the number of writeback
+    device; it says something about a job of a fixed size only. ``extents`` are the median file's,
+    ``extents_sum`` those of all files. ``contexts_used`` is the number of writeback
     contexts when the job ended; None for a stock kernel.
     """
 
@@ -81,6 +82,7 @@ class FiguresOf(BaseModel, Generic[V]):
     sync_s: Annotated[V | None, Figure("final sync", "s", "sync s", better="less", is_cost=True)] = None
     seconds: Annotated[V | None, Figure("time to the device", "s", better="less")] = None
     extents: Annotated[V | None, Figure("extents", "", "extents", ".0f", better="less", is_cost=True)] = None
+    extents_sum: Annotated[V | None, Figure("extents of all files", form=".0f", better="less")] = None
     extents_before: Annotated[V | None, Figure("extents before")] = None
     contexts_used: Annotated[V | None, Figure("contexts in use")] = None
 
@@ -172,6 +174,7 @@ def figures(
         sync_s=run.sync_s,
         seconds=seconds_to_device(run),
         extents=statistics.median(run.extents.values()) if run.extents else None,
+        extents_sum=sum(run.extents.values()) if run.extents else None,
         extents_before=statistics.median(raw.extents_before.values()) if raw.extents_before else None,
         contexts_used=run.contexts,
     )

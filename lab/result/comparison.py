@@ -16,7 +16,7 @@ from lab.experiment.scenario import Scenario
 from lab.experiment.setting import AUTO, Setting
 from lab.result.report import Rig
 from lab.result.results import Cell
-from lab.result.verdict import compared, null
+from lab.result.verdict import compared, null, paired_figures
 from lab.util.grouping import grouped
 
 #: The figure that each kind of claim is about.
@@ -25,14 +25,16 @@ ABOUT: dict[Kind, str] = {
     "seconds": "seconds",
     "latency": "latency_mean_us",
     "p99": "latency_p99_us",
-    "extents": "extents",
+    # Of all files together, which is steadier than the median file and sees the few that are worse.
+    "extents": "extents_sum",
 }
 
 
 class Gain(BaseModel):
     """A base, what came of it, and the ratio: above 1 is better, except with extents, where it is more.
 
-    ``low`` and ``high`` are the ratio's interval of 95%, for throughput with enough rates.
+    ``low`` and ``high`` are the ratio's interval of 95%: for throughput with enough rates, for other figures
+    with enough rounds.
     """
 
     base: float
@@ -141,9 +143,12 @@ def gain(kind: Kind, base: float, new: float) -> float | None:
 
     Seconds and latencies are turned around, so that above 1 is a gain. None for a base or figure of 0.
     """
-    is_turned = FIGURES[ABOUT[kind]].better == "less" and kind != "extents"
-    above, below = (base, new) if is_turned else (new, base)
+    above, below = (base, new) if _is_turned(kind) else (new, base)
     return significant(above / below) if below else None
+
+
+def _is_turned(kind: Kind) -> bool:
+    return FIGURES[ABOUT[kind]].better == "less" and kind != "extents"
 
 
 def _places(cells: Iterable[Cell]) -> list[_Place]:
@@ -211,14 +216,19 @@ def _median(kind: Kind, cell: Cell | None) -> float | None:
 def _bounds(
     kind: Kind, cell: Cell, base: Cell, place: _Place, candidates: int
 ) -> tuple[float | None, float | None]:
-    """Return between what a ratio of throughputs lies; None twice for other figures, or too few rates."""
-    found = compared(cell, base, place.cells, candidates) if kind == "throughput" else None
+    """Return between what the ratio lies, the larger one better but for extents; None twice if not known."""
+    if kind == "throughput":
+        found = compared(cell, base, place.cells, candidates)
+    else:
+        above, below = (base, cell) if _is_turned(kind) else (cell, base)
+        found = paired_figures(above, below, ABOUT[kind], candidates)
     return (significant(found.low), significant(found.high)) if found else (None, None)
 
 
 def _candidates(place: _Place, *picks: Pick) -> int:
-    """Return of how many cells the best one was chosen."""
-    return max([1, *(len(_meant(place, one)) for one in picks if one.contexts == "best")])
+    """Return of how many cells the best or the worst one was chosen."""
+    chosen = [one for one in picks if one.contexts in ("best", "worst")]
+    return max([1, *(len(_meant(place, one)) for one in chosen)])
 
 
 def _verdict(kind: Kind, published: float, measured: Gain | None, apart: float) -> str:

@@ -40,6 +40,8 @@ RESULTS = REPO / "results"
 RUNS = "runs.csv"
 #: Of a boot: what its runs came to, before figures are made of it.
 RAW = "raw.json"
+#: Figures of which every round's is kept, to compare settings round by round.
+PAIRED = (*COSTS, "extents_sum")
 
 
 class Key(Setting, frozen=True):
@@ -61,10 +63,10 @@ class Cell(Key, FiguresOf[Spread], frozen=True):
 
     ``kernel`` is the kernel that ran; ``variant`` tells the two bounds, which run the stock kernel too, from
     stock itself. ``rates`` are those in the parts of the window, for each round of the result; empty for a
-    round without this setting. ``costs_by_round`` are the figures that a verdict is held against, for the
-    same rounds; empty where there is one only. Ratios are of medians in the same result; their spreads are of
-    the ratios round by round. A figure that could not be had is None; ``bottleneck`` is that of the first
-    run, where runs were profiled. docs/results.md explains each.
+    round without this setting. ``costs_by_round`` are the figures of :data:`PAIRED`, for the same rounds;
+    empty where there is one only. Ratios are of medians in the same result; their spreads are of the ratios
+    round by round. A figure that could not be had is None; ``bottleneck`` is that of the first run, where
+    runs were profiled. docs/results.md explains each.
     """
 
     scenario: str
@@ -149,7 +151,7 @@ def _cell(
     to_bdis = ratio(rates[key], base("bdis", None))
     to_direct = ratio(rates[key], base("direct", None))
 
-    costs = {name: [getattr(one.figures, name) if one else None for one in by_round] for name in COSTS}
+    costs = {name: [getattr(one.figures, name) if one else None for one in by_round] for name in PAIRED}
     over = {name: spread(getattr(run.figures, name) for run in runs) for name in FIGURES}
     return Cell.model_validate(
         dict(key)

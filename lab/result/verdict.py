@@ -240,6 +240,19 @@ def compared(cell: Cell, base: Cell, cells: Sequence[Cell], candidates: int) -> 
     return _interval(cell, base, _nulls(*_null_pair(cells)), candidates, has_chosen=False)
 
 
+def paired_figures(cell: Cell, base: Cell, name: str, candidates: int) -> Interval | None:
+    """Return a figure of a cell as a multiple of another's, round by round; None with less than three rounds.
+
+    Args:
+        cell: what is compared.
+        base: what it is compared with.
+        name: the figure, one of :data:`lab.result.results.PAIRED`; None is known of others.
+        candidates: of how many cells it is the best or the worst, by all rounds; 1 if nobody has chosen it.
+    """
+    pairs = _pairs(cell, base, name)
+    return paired_interval(pairs, 1 - (1 - CONFIDENCE) / candidates) if len(pairs) >= PAIRS else None
+
+
 def _is_comparable(cell: Cell, stock: Cell | None) -> bool:
     """Say whether both have a steady window, or neither: a whole run has fio's start and final sync in it."""
     return stock is None or cell.steady == stock.steady
@@ -310,11 +323,16 @@ def _common_rounds(cell: Cell, stock: Cell) -> list[int]:
 
 def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
     """Return the interval of a figure as a multiple of stock's, of the rounds that did not choose."""
-    ours, base = cell.costs_by_round.get(field), stock.costs_by_round.get(field)
-    if not ours or not base:
-        return None
-    pairs = [(ours[n], base[n]) for n in _common_rounds(cell, stock)[1:]]
-    return paired_interval([(a, b) for a, b in pairs if a is not None and b is not None])
+    return paired_interval(_pairs(cell, stock, field, first=1))
+
+
+def _pairs(cell: Cell, base: Cell, field: str, first: int = 0) -> list[tuple[float, float]]:
+    """Return a figure of both in each round that has both, from the common round with this index on."""
+    ours, theirs = cell.costs_by_round.get(field), base.costs_by_round.get(field)
+    if not ours or not theirs:
+        return []
+    pairs = [(ours[n], theirs[n]) for n in _common_rounds(cell, base)[first:]]
+    return [(a, b) for a, b in pairs if a is not None and b is not None]
 
 
 def _shatters(cell: Cell, stock: Cell) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from lab.experiment import scenario
+from lab.experiment.axes import Variant
 from lab.experiment.measure import FIGURES
 from lab.experiment.published import Kind, Pick
 from lab.result import comparison, results
@@ -156,7 +157,7 @@ def test_what_is_better_smaller_is_turned_around(kind: Kind) -> None:
 
 def _with_extents(runs: list[Measured], *extents: float) -> list[Measured]:
     return [
-        run.model_copy(update={"figures": run.figures.model_copy(update={"extents": count})})
+        run.model_copy(update={"figures": run.figures.model_copy(update={"extents_sum": count})})
         for run, count in zip(runs, extents, strict=True)
     ]
 
@@ -168,6 +169,19 @@ def test_extents_are_those_of_the_worst_number_of_contexts() -> None:
     assert found.measured is not None
     assert (found.measured.ratio, found.measured.setting) == (1.2, "4 contexts")
     assert found.verdict == "more than stock"
+
+
+def test_extents_are_compared_round_by_round() -> None:
+    def runs_of(variant: Variant, contexts: int, *by_round: float) -> list[Measured]:
+        return _with_extents(samples.measured(variant, contexts, 128, [100] * len(by_round)), *by_round)
+
+    stock = runs_of("stock", 1, 50, 100, 200)
+    ours = runs_of("parallel", 2, 101, 200, 399)
+    found = _compared([*stock, *ours], kind="extents", base=20, new=10).measured
+    assert found is not None and found.low is not None and found.high is not None
+    assert 1.97 < found.low < 2 < found.high < 2.04
+    few = _compared([*stock[:2], *ours[:2]], kind="extents", base=20, new=10).measured
+    assert few is not None and few.low is None
 
 
 @pytest.mark.parametrize(("extents", "verdict"), [(50.2, "no more than stock"), (50.3, "more than stock")])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 from pydantic import RootModel
 
+from lab.experiment.figure import MISSING
 from lab.probes.probe import Boot, Probe, Row
 from lab.util import markdown
 
@@ -16,6 +17,8 @@ DEVICE_MIB = 1024
 #: Seconds of the host, a guard only.
 TIMEOUT_S = 1800
 OTHER_FILES = 64
+#: CPUs that a kernel prepares for, at least, to have a context for each of them: it has four a CPU at most.
+POSSIBLE_FOR_OTHERS = OTHER_FILES // 4
 #: The second boot of stock, the null of all comparisons.
 AGAIN = "stock again"
 
@@ -29,12 +32,14 @@ class Script:
         unit: of all its figures.
         arguments: its arguments; ``{contexts}`` stands for the number of contexts.
         fs: filesystem under test, ``none`` where the script makes its own devices.
+        most: contexts that it is run with besides one and one for each CPU; None: no others.
     """
 
     name: str
     unit: str
     arguments: tuple[str, ...] = ()
     fs: str = "xfs"
+    most: int | None = None
 
 
 SCRIPTS = {
@@ -42,7 +47,7 @@ SCRIPTS = {
     "cgroup": Script("cgroup", "bytes"),
     "sync": Script("sync", "us", ("{contexts}",), fs="none"),
     "page": Script("page", "us", ("0",)),
-    "page-beside-others": Script("page", "us", (str(OTHER_FILES),)),
+    "page-beside-others": Script("page", "us", (str(OTHER_FILES),), most=OTHER_FILES),
 }
 
 
@@ -54,7 +59,8 @@ class Recorded(RootModel[dict[str, float]]):
 class Costs(Probe[Recorded]):
     """Every script on stock, and on the parallel kernel with one context and with one for each CPU.
 
-    Stock has two boots: what they differ by tells nothing of the others.
+    Stock has two boots: what they differ by tells nothing of the others. Dirtying pages is asked with many
+    contexts, too.
 
     Attributes:
         cpus: the guests' CPUs.
@@ -76,12 +82,14 @@ class Costs(Probe[Recorded]):
             for setting, contexts in (
                 ("stock", 1),
                 (AGAIN, 1),
-                *(("parallel", number) for number in sorted({1, self.cpus})),
+                *(("parallel", number) for number in sorted({1, self.cpus, script.most or 1})),
             )
         ]
 
     def _boot(self, name: str, script: Script, setting: str, contexts: int) -> Boot:
         settings = {}
+        # Stock's guests of a script are those of ours, for each CPU costs memory and counters.
+        possible = max(self.possible_cpus or self.cpus, POSSIBLE_FOR_OTHERS if script.most else 0)
         kernel = "stock" if setting == AGAIN else setting
         if kernel == "parallel" and script.fs != "none":
             settings = {"nwritebacks": str(contexts), "wb_affinity": "rotor"}
@@ -93,7 +101,7 @@ class Costs(Probe[Recorded]):
             axes={"kernel": setting, "contexts": contexts, "unit": script.unit},
             options={
                 "cpus": self.cpus,
-                "possible_cpus": self.possible_cpus,
+                "possible_cpus": possible,
                 "fs": script.fs,
                 "device": "brd",
                 "device_size_mib": DEVICE_MIB,
@@ -123,7 +131,7 @@ class Costs(Probe[Recorded]):
         for what, unit in runs[["what", "unit"]].drop_duplicates().itertuples(index=False):
             form = ",.0f" if unit == "bytes" else ",.2f"
             stock = cost[what, "stock", 1]
-            found = [cost[what, kernel, number] for kernel, number in compared]
-            told = [f"{one:{form}} ({one / stock:.2f} x)" for one in found]
+            found = [cost.get((what, kernel, number)) for kernel, number in compared]
+            told = [MISSING if one is None else f"{one:{form}} ({one / stock:.2f} x)" for one in found]
             rows.append([what, "µs" if unit == "us" else unit, f"{stock:{form}}", *told])
         return markdown.table(["cost of", "unit", "stock", *heads], rows, left=2)

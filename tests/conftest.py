@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from lab.tree.build import Kernel, build
 from lab.tree.source import Source, fetch
 from tests.guest import output
 from tests.madeup import clone, linux_tree
+from tests.tried import Tried
 
 #: Files whose tests have one machine only.
 MACHINE_OF = {"test_data_races.py": "smp", "test_packages.py": "uml"}
@@ -70,6 +71,15 @@ def signals_end_children() -> Iterator[None]:
         signal.signal(number, signal.SIG_IGN)
 
 
+@pytest.fixture
+def tried(record_property: Callable[[str, object], None]) -> Tried:
+    def note(**counts: int) -> None:
+        for name, count in counts.items():
+            record_property(name.replace("_", " "), count)
+
+    return note
+
+
 @pytest.fixture(scope="session")
 def kernel_source() -> Source:
     return fetch()
@@ -84,6 +94,16 @@ def debug_kernel(request: pytest.FixtureRequest, kernel_source: Source) -> Kerne
 def uml_debug_kernel(kernel_source: Source) -> Kernel:
     """Return the debug kernel of User-mode Linux, for what only that machine has."""
     return build("debug", kernel_source)
+
+
+@pytest.fixture(scope="session")
+def uml_stock_kernel(kernel_source: Source) -> Kernel:
+    return build("stock", kernel_source)
+
+
+@pytest.fixture(scope="session")
+def uml_parallel_kernel(kernel_source: Source) -> Kernel:
+    return build("parallel", kernel_source)
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,30 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
 
 
 @cli.command()
+@click.argument("proofs", nargs=-1, metavar="[PROOF]...")
+@output_folder("results/tested", "Folder for the result, beside what is there already")
+def prove(*, proofs: tuple[str, ...], output: Path) -> int:
+    """Run the tests of a proof with all their long cases, and count what they tried.
+
+    PROOF is one of sync, resize, mapped, memory, faults and hostile; all of them unless given: hours on two
+    cores. Fails if a case fails or is left out.
+    """
+    from lab.proof import tested as proof
+    from lab.result import provenance
+
+    is_whole = True
+
+    def show(found: list[proof.Outcome]) -> None:
+        nonlocal is_whole
+        is_whole = is_whole and not any(one.failed or one.skipped for one in found)
+        proof.keep(found, output)
+
+    proof.run(proofs, lambda line: click.echo(line, nl=False), show)
+    click.echo(output / provenance.TABLE)
+    return 0 if is_whole else 1
+
+
+@cli.command()
 @click.option("--fs", default="xfs,ext4,f2fs", show_default=True, callback=listed_names, help="Filesystems")
 @click.option("--kernel", default="parallel", show_default=True, metavar="NAME", help="Kernel to boot")
 @click.option("--machine", default="uml", show_default=True, metavar="uml|smp", help="Machine of the guests")

@@ -30,7 +30,7 @@ from lab.probes.isolation.probe import Isolation
 from lab.probes.pauses.probe import Pauses
 from lab.probes.probe import Probe
 from lab.probes.waits.probe import Waits
-from lab.proof import cuts, installed, mutants, schedules
+from lab.proof import cuts, installed, mutants, schedules, tested
 from lab.result import published_table, report, results, throttle
 from lab.result.provenance import META, SUMMARY, TABLE
 from lab.result.results import Cell
@@ -129,6 +129,10 @@ def _installed(data: bytes, meta: Meta) -> str:
     return installed.table(TypeAdapter(list[Line]).validate_json(data))
 
 
+def _tested(data: bytes, meta: Meta) -> str:
+    return tested.table(TypeAdapter(list[tested.Outcome]).validate_json(data))
+
+
 def _mutants(data: bytes, meta: Meta) -> str:
     return mutants.table(TypeAdapter(list[mutants.Outcome]).validate_json(data))
 
@@ -159,6 +163,7 @@ VIEWS: dict[str, View] = {
     "published": _published,
     "schedules": _schedules,
     "series": _series,
+    "tested": _tested,
     "throttle": _throttle,
     "weaves": _weaves,
     **{probe.name: _probe(probe) for probe in PROBES},

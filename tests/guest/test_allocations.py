@@ -14,6 +14,7 @@ from lab.util.program import compiled
 from tests.guest import allocations, sync_allocations
 from tests.guest.output import LONG_S, output_of
 from tests.guest.scarce import CONTEXTS, MAKE
+from tests.tried import Tried
 
 # Hundreds of numbers, each with a load of its own.
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
@@ -27,7 +28,7 @@ def said_by(kernel: Kernel, module: str, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("fs", MAKE)
-def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel, fs: str) -> None:
+def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel, tried: Tried, fs: str) -> None:
     said = said_by(uml_debug_kernel, "tests.guest.allocations", fs)
     failed, sites = {}, {}
     for part, count, where in re.findall(r"^(\w+): (\d+) allocations failed in (.*)$", said, re.MULTILINE):
@@ -41,10 +42,11 @@ def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel, fs: str
     assert sites["inodes"] & {"cgwb_create_in_ctx", "wb_in_ctx"}
     assert sites["flushers"] & {"wb_create_siblings", "wb_wake_sibling", "wb_worker_begin"}
     assert fs != "xfs" or any(site.startswith("xfs_agwb_") for site in sites["flushers"])
+    tried(allocations_failed=sum(failed.values()))
 
 
 @pytest.mark.parametrize("fs", MAKE)
-def test_sync_keeps_its_promise_without_memory(uml_debug_kernel: Kernel, fs: str) -> None:
+def test_sync_keeps_its_promise_without_memory(uml_debug_kernel: Kernel, tried: Tried, fs: str) -> None:
     said = said_by(uml_debug_kernel, "tests.guest.sync_allocations", fs)
     failed = {
         name: (int(calls), int(orders))
@@ -58,3 +60,4 @@ def test_sync_keeps_its_promise_without_memory(uml_debug_kernel: Kernel, fs: str
     for name in ("syncfs", "syncfs without any", "umount", "umount without any"):
         assert failed[name][1] >= writebacks, name
     assert failed["syncfs without any"][0] == 1
+    tried(calls=sum(calls for calls, _ in failed.values()), orders_failed=sum(n for _, n in failed.values()))

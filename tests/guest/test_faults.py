@@ -10,15 +10,16 @@ import pytest
 
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
-from tests.guest import faults, live_objects
+from tests.guest import faults, leftovers, live_objects
 from tests.guest.marks import long
 from tests.guest.output import output_of
+from tests.tried import Tried
 
 pytestmark = pytest.mark.guest
 
 
-def report_of(kernel: Kernel, fs: str, *arguments: str, **settings: int) -> str:
-    """Run every case, and return what was said after they were seen to be done."""
+def report_of(kernel: Kernel, fs: str, tried: Tried, *arguments: str, **settings: int) -> str:
+    """Run every kind of fault, and return what was said after they were seen to be done."""
     report = output_of(
         kernel,
         ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.faults", fs],
@@ -31,23 +32,24 @@ def report_of(kernel: Kernel, fs: str, *arguments: str, **settings: int) -> str:
     # User-mode Linux cannot suspend with several CPUs.
     cases = faults.cases(fs, can_suspend=kernel.machine == "smp")
     assert done == [*(case.__name__ for case in cases), *(end.__name__ for end in faults.ENDS)]
+    tried(kinds_of_fault=len(done))
     return report
 
 
 @pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
-def test_machine_fails_while_contexts_write(debug_kernel: Kernel, fs: str) -> None:
-    report_of(debug_kernel, fs)
+def test_machine_fails_while_contexts_write(debug_kernel: Kernel, tried: Tried, fs: str) -> None:
+    report_of(debug_kernel, fs, tried)
 
 
 # One CPU, for a second one frees memory before it may, and kmemleak makes a report of that.
 @pytest.mark.long
 @pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
-def test_nothing_is_leaked(uml_debug_kernel: Kernel, fs: str) -> None:
-    assert report_of(uml_debug_kernel, fs, "kmemleak=on", cpus=1).endswith("leaks: none\n")
+def test_nothing_is_leaked(uml_debug_kernel: Kernel, tried: Tried, fs: str) -> None:
+    assert report_of(uml_debug_kernel, fs, tried, "kmemleak=on", cpus=1).endswith("leaks: none\n")
 
 
 @pytest.mark.parametrize("fs", long("xfs", "ext4", "f2fs"))
-def test_nothing_is_left_of_devices_and_cgroups(uml_debug_kernel: Kernel, fs: str) -> None:
+def test_nothing_is_left_of_devices_and_cgroups(uml_debug_kernel: Kernel, tried: Tried, fs: str) -> None:
     report = output_of(
         uml_debug_kernel,
         ["env", f"PYTHONPATH={REPO}", sys.executable, "-m", "tests.guest.leftovers", fs],
@@ -57,3 +59,4 @@ def test_nothing_is_left_of_devices_and_cgroups(uml_debug_kernel: Kernel, fs: st
     )
     rounds = re.findall(r"^(\w+): nothing is left$", report, re.MULTILINE)
     assert rounds == ["devices", "cgroups"]
+    tried(rounds=leftovers.ROUNDS * len(rounds))

@@ -14,6 +14,7 @@ from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from lab.util.program import compiled
 from tests.guest.output import output_of
+from tests.tried import Tried
 
 pytestmark = pytest.mark.guest
 
@@ -81,7 +82,7 @@ def hostile(kernel: Kernel, tries: list[tuple[str, str, int]], seed: int) -> str
     ],
 )
 def test_nothing_gets_in_that_should_not(
-    request: pytest.FixtureRequest, kernel: str, count: int, seed: int
+    request: pytest.FixtureRequest, tried: Tried, kernel: str, count: int, seed: int
 ) -> None:
     tries = [(who, way, count * SHARES[who] // 10) for who, way in WAYS.items()]
     said = hostile(request.getfixturevalue(kernel), tries, seed)
@@ -90,7 +91,10 @@ def test_nothing_gets_in_that_should_not(
     assert len(found) == len(WAYS) * OF_ROOT, said
     assert all(int(refused) for _, _, _, refused in found), said
     assert all(bool(int(taken)) == (who == "root" or name == "ioctl") for who, name, taken, _ in found), said
+    tried(inputs=sum(number for _, _, number in tries), seeds=1)
 
 
-def test_a_user_namespace_gives_no_rights(debug_kernel: Kernel) -> None:
-    hostile(debug_kernel, [("nobody", f"{NOBODY} unshare -Urmpf --mount-proc", 10_000)], 1)
+def test_a_user_namespace_gives_no_rights(debug_kernel: Kernel, tried: Tried) -> None:
+    count = 10_000
+    hostile(debug_kernel, [("nobody", f"{NOBODY} unshare -Urmpf --mount-proc", count)], 1)
+    tried(inputs=count, seeds=1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from lab.tree.build import Kernel
 from tests.guest.marks import long
 from tests.guest.output import output_of
+from tests.tried import Tried
 
 pytestmark = pytest.mark.guest
 
@@ -18,11 +20,25 @@ HERE = Path(__file__).parent
 SECONDS = 5
 
 
-@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs", "f2fs-compressed")])
-def test_every_byte_arrives_while_contexts_change(debug_kernel: Kernel, fs: str) -> None:
-    command = [sys.executable, str(HERE / "resize.py"), fs, str(SECONDS)]
-    report = output_of(debug_kernel, command, fs="none")
+def change_under_load(kernel: Kernel, fs: str, seconds: int, tried: Tried) -> None:
+    """Change the number of contexts under load for so long, and compare every byte."""
+    report = output_of(kernel, [sys.executable, str(HERE / "resize.py"), fs, str(seconds)], fs="none")
     assert "every byte is as written" in report
+    changes = re.search(r"^resizes: (\d+), ", report, re.MULTILINE)
+    assert changes, report
+    tried(changes=int(changes[1]))
+
+
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs", "f2fs-compressed")])
+def test_every_byte_arrives_while_contexts_change(debug_kernel: Kernel, tried: Tried, fs: str) -> None:
+    change_under_load(debug_kernel, fs, SECONDS, tried)
+
+
+@pytest.mark.parametrize("fs", long("xfs", "ext4", "f2fs"))
+def test_every_byte_arrives_after_a_minute_of_changes(
+    uml_parallel_kernel: Kernel, tried: Tried, fs: str
+) -> None:
+    change_under_load(uml_parallel_kernel, fs, 60, tried)
 
 
 def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:

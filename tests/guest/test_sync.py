@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from lab.tree.build import Kernel
 from tests.guest.marks import long
-from tests.guest.output import output_of
+from tests.guest.output import LONG_S, output_of
+from tests.tried import Tried
 
 pytestmark = pytest.mark.guest
 
@@ -20,16 +22,33 @@ ROUNDS = 5
 WAYS = [(1, 1, ""), (1, 4, ""), (8, 1, ""), (1, 1, "--resize")]
 
 
-@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
-def test_syncfs_keeps_its_promise(debug_kernel: Kernel, fs: str) -> None:
-    # All ways share a boot; each has a filesystem of its own. What is not found fails syncproof.py.
+def prove(kernel: Kernel, fs: str, rounds: int, tried: Tried, *options: str, **settings: int) -> None:
+    """Have each way keep its promise for so many rounds; what is not found fails syncproof.py.
+
+    All ways share a boot; each has a filesystem of its own.
+    """
     script = "set -e\necho rotor > $PWB_BDI/wb_affinity\n" + "".join(
         f"""
         echo {contexts} > $PWB_BDI/nwritebacks
         echo {workers} > $PWB_BDI/wb_workers
-        {sys.executable} {HERE / "syncproof.py"} {fs} {ROUNDS} --quick {option}
+        {sys.executable} {HERE / "syncproof.py"} {fs} {rounds} {" ".join(options)} {option}
         """
         for contexts, workers, option in WAYS
     )
-    report = output_of(debug_kernel, script, fs="none")
-    assert report.count(f"{ROUNDS} rounds") == report.count("all found") == len(WAYS), report
+    report = output_of(kernel, script, fs="none", **settings)
+    promised = re.findall(rf"{rounds} rounds, (\d+) records promised, all found", report)
+    assert len(promised) == len(WAYS), report
+    tried(rounds=rounds * len(WAYS), records_promised=sum(map(int, promised)))
+
+
+@pytest.mark.parametrize("fs", ["xfs", *long("ext4", "f2fs")])
+def test_syncfs_keeps_its_promise(debug_kernel: Kernel, tried: Tried, fs: str) -> None:
+    prove(debug_kernel, fs, ROUNDS, tried, "--quick")
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("fs", long("xfs", "ext4", "f2fs"))
+def test_syncfs_keeps_its_promise_a_thousand_times(
+    uml_parallel_kernel: Kernel, tried: Tried, fs: str
+) -> None:
+    prove(uml_parallel_kernel, fs, 1000 // len(WAYS), tried, timeout_s=LONG_S)

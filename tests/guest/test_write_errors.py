@@ -13,6 +13,7 @@ from lab.util.paths import REPO
 from tests.guest import write_errors
 from tests.guest.output import output_of
 from tests.guest.resize import MAKE
+from tests.tried import Tried
 
 pytestmark = pytest.mark.guest
 
@@ -61,6 +62,7 @@ def stock_answers(smp_stock_kernel: Kernel) -> list[str]:
     ],
 )
 def test_who_asks_is_told_as_on_stock(
-    stock_answers: list[str], debug_kernel: Kernel, arguments: tuple[str, ...]
+    stock_answers: list[str], debug_kernel: Kernel, tried: Tried, arguments: tuple[str, ...]
 ) -> None:
     assert told(debug_kernel, *arguments) == stock_answers
+    tried(answers_compared=len(stock_answers))

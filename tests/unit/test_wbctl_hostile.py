@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tried import Tried
 from tests.unit.test_wbctl import CONTEXTS, Machine, context
 from tests.unit.test_wbctl_stream import MAX_STREAM, Files
 
@@ -57,6 +58,11 @@ SETTINGS = [
     *(b"affinity=" + value for value in (*POLICIES, b"", b"[fs]", b"random")),
     *(b"", b"contexts", b"=", b"contexts=1 workers=1", b"#"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _tried(tried: Tried, seed: int, count: int) -> None:
+    tried(commands=count, seeds=1)
 
 
 class Chance(random.Random):

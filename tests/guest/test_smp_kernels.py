@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -35,3 +36,41 @@ def test_every_byte_arrives_under_preemption(smp_debug_kernel: Kernel, fs: str) 
     command = [sys.executable, str(HERE / "compare.py"), fs]
     report = output_of(smp_debug_kernel, command, fs="none", cpus=4, settings=settings)
     assert "every byte is as written" in report
+
+
+@pytest.mark.parametrize("fs", long("xfs", "ext4", "f2fs"))
+def test_cpus_come_and_go_while_the_kernel_finds_the_number(smp_debug_kernel: Kernel, fs: str) -> None:
+    # What each trial finds depends on speed; what it tries, and that no byte is lost, does not.
+    script = """
+        trace=/sys/kernel/tracing
+        echo 1 > $trace/events/writeback_ctx/wb_ctx_auto/enable || exit 1
+        echo $((8 << 20)) > /proc/sys/vm/dirty_bytes; echo $((4 << 20)) > /proc/sys/vm/dirty_background_bytes
+        cpus() { for cpu in $2; do echo $1 > /sys/devices/system/cpu/cpu$cpu/online || exit 1; done; }
+        since() { tac $trace/trace | sed "/part $1\\$/q" | tac | grep -o 'kept=.*'; }
+        # Load until a trial is seen that is looked for.
+        part() {
+            echo "part $1" > $trace/trace_marker
+            for round in $(seq 20); do
+                fio --name=load --numjobs=4 --size=8m --rw=randwrite --bs=4k --verify=crc32c \\
+                    --time_based --runtime=1s --group_reporting --minimal > /dev/null || exit 1
+                since $1 | awk "$2" | grep -q yes && return
+            done
+            since $1
+            exit 1
+        }
+        cd $PWB_MNT
+        while cpus 0 "3 1 2" && sleep 0.1 && cpus 1 "2 1 3" && sleep 0.1; do :; done &
+        part changing '/ nr=2 / {print "yes"}'
+        kill $!; wait $! 2> /dev/null
+        cpus 1 "1 2 3"; cpus 0 "1 2 3"
+        part one 'END {if (NR >= 4) print "yes"}'
+        since one > /tmp/one
+        cpus 1 "1 2 3"
+        part all '{split($1, kept, "="); split($3, nr, "=")} nr[2] > kept[2] {print "yes"}'
+        cat /tmp/one
+    """
+    report = output_of(smp_debug_kernel, script, fs=fs, cpus=4, kernel_arguments=[])
+    trials = [(int(kept), int(nr)) for kept, nr in re.findall(r"kept=(\d+) kept_rate=\d+ nr=(\d+) ", report)]
+    assert len(trials) >= 4, report
+    # One that had begun before the CPUs went may end, after two windows at most.
+    assert all(nr <= kept for kept, nr in trials[2:]), report

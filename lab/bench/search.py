@@ -18,7 +18,8 @@ from typing import get_args
 from lab.experiment.axes import Affinity
 from lab.experiment.schedule import Boot
 from lab.experiment.setting import Setting
-from lab.result.verdict import PAIRS, Group, Verdict, is_null
+from lab.result.rounds import PAIRS
+from lab.result.verdict import Group, Verdict, is_null
 
 #: Rounds beyond which a verdict stays open: the intervals of more hardly get narrower.
 MOST_ROUNDS = 8

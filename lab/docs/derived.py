@@ -15,7 +15,7 @@ from lab.result.interval import paired_interval
 from lab.result.provenance import SUMMARY
 from lab.result.published_table import Summary
 from lab.result.results import Cell
-from lab.result.verdict import paired_rates
+from lab.result.rounds import paired_rates
 from lab.util import markdown
 from lab.util.errors import LabError
 

@@ -16,7 +16,8 @@ from lab.experiment.scenario import Scenario
 from lab.experiment.setting import AUTO, Setting
 from lab.result.report import Rig
 from lab.result.results import Cell
-from lab.result.verdict import compared, null, paired_figures
+from lab.result.rounds import compared_figures
+from lab.result.verdict import compared, null
 from lab.util.grouping import grouped
 
 #: The figure that each kind of claim is about.
@@ -221,7 +222,7 @@ def _bounds(
         found = compared(cell, base, place.cells, candidates)
     else:
         above, below = (base, cell) if _is_turned(kind) else (cell, base)
-        found = paired_figures(above, below, ABOUT[kind], candidates)
+        found = compared_figures(above, below, ABOUT[kind], candidates)
     return (significant(found.low), significant(found.high)) if found else (None, None)
 
 

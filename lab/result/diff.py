@@ -2,7 +2,7 @@
 """Two results side by side: which settings differ, by the interval of their ratio, and in what else.
 
 Rounds of two results were not measured together, so they are two samples, not pairs. From
-:data:`verdict.PAIRS` rounds of both on a round counts once. With fewer the interval is that of the parts of
+:data:`rounds.PAIRS` rounds of both on a round counts once. With fewer the interval is that of the parts of
 their windows, widened by how far apart the boots of one kernel lie, as far as the results have measured it.
 
 A dirty limit is the one that was set: the bytes, or the share of the memory, whatever that came to.
@@ -19,6 +19,7 @@ from lab.result import verdict
 from lab.result.interval import Interval, ratio_interval
 from lab.result.report import in_order
 from lab.result.results import Cell, Key
+from lab.result.rounds import PAIRS
 from lab.result.verdict import Group, Kind, Verdict
 from lab.util.grouping import grouped
 from lab.util.markdown import table
@@ -168,7 +169,7 @@ def _interval(a: Cell, b: Cell, nulls: Sequence[float]) -> Interval | None:
         return None
     ours, base = ([of for of in cell.rates if of] for cell in (b, a))
     rounds = min(len(ours), len(base))
-    if rounds >= verdict.PAIRS:
+    if rounds >= PAIRS:
         return ratio_interval([*map(statistics.fmean, ours)], [*map(statistics.fmean, base)])
     found = ratio_interval(sum(ours, ()), sum(base, ()))
     return found.widened([1 + null for null in nulls], rounds) if found and nulls else found
@@ -186,7 +187,7 @@ def _costs(a: Cell, b: Cell) -> list[str]:
         of_b, of_a = (
             [value for value in cell.costs_by_round.get(field, ()) if value is not None] for cell in (b, a)
         )
-        if min(len(of_b), len(of_a)) >= verdict.PAIRS and (found := ratio_interval(of_b, of_a)):
+        if min(len(of_b), len(of_a)) >= PAIRS and (found := ratio_interval(of_b, of_a)):
             text = f"{name} {found.ratio - 1:+.0%} [{found.low - 1:+.0%}, {found.high - 1:+.0%}]"
         said.append(text)
     return said

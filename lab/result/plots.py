@@ -30,7 +30,8 @@ from lab.result.look import (
 )
 from lab.result.report import in_order, rigs
 from lab.result.results import Cell
-from lab.result.verdict import PAIRS, verdicts
+from lab.result.rounds import PAIRS
+from lab.result.verdict import verdicts
 from lab.util import picture
 
 #: Inches of a setting's name that stands upright.

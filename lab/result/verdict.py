@@ -21,14 +21,22 @@ from lab.experiment.axes import axes_of
 from lab.experiment.measure import COSTS, Spread
 from lab.result.interval import CONFIDENCE, Interval, paired_interval, ratio_interval
 from lab.result.results import Cell
+from lab.result.rounds import (
+    PAIRS,
+    all_rates,
+    are_comparable,
+    paired_figures,
+    paired_rates,
+    rates_to_choose,
+    rates_to_judge,
+    rounds_of,
+)
 from lab.util.grouping import grouped
 
 #: How far apart two measurements of one kernel are taken to lie where the result has no null.
 ASSUMED_NULL = 0.05
 #: What lies within this of stock, its interval included, is as good as stock; so are two settings.
 AS_STOCK = 0.03
-#: From so many rounds that judge on, their ratios make the interval.
-PAIRS = 3
 #: From so many busy CPUs on nothing is left for more flushers.
 ALL_BUSY = 0.95
 #: A bound that is no further from stock than this leaves nothing to be gained.
@@ -134,12 +142,12 @@ class Verdict:
 
     @property
     def _no_interval(self) -> str:
-        if not _is_comparable(self.cell, self.stock):
+        if not are_comparable(self.cell, self.stock):
             return (
                 "no interval, for only one of the two ran all through the window: give the job more to do "
                 "(time_based, or a larger size)"
             )
-        has_few = min(len(_to_judge(cell)) for cell in (self.cell, self.stock) if cell) < 2
+        has_few = min(len(rates_to_judge(cell)) for cell in (self.cell, self.stock) if cell) < 2
         return "too few rates for an interval" if has_few else "no interval, for a rate is 0"
 
     @property
@@ -203,8 +211,8 @@ def verdicts(cells: Iterable[Cell]) -> dict[Group, Verdict]:
 def measured_null(cells: Sequence[Cell]) -> float | None:
     """Return by how much one context was off from stock, by the rounds that judge; None if not known."""
     one, stock = _null_pair(cells)
-    found = _null(one, stock, by=_to_judge)
-    return _null(one, stock, by=_to_choose) if found is None else found
+    found = _null(one, stock, by=rates_to_judge)
+    return _null(one, stock, by=rates_to_choose) if found is None else found
 
 
 def is_null(cell: Cell) -> bool:
@@ -216,15 +224,9 @@ def is_null(cell: Cell) -> bool:
     )
 
 
-def paired_rates(cell: Cell, stock: Cell) -> list[tuple[float, float]]:
-    """Return the mean rates of a cell and of stock in each round that has both."""
-    rounds = _common_rounds(cell, stock)
-    return [(statistics.fmean(cell.rates[n]), statistics.fmean(stock.rates[n])) for n in rounds]
-
-
 def null(cells: Sequence[Cell]) -> float:
     """Return by how much one context was off from stock in a group of cells; what is assumed without it."""
-    found = _null(*_null_pair(cells), by=_all_rates)
+    found = _null(*_null_pair(cells), by=all_rates)
     return ASSUMED_NULL if found is None else found
 
 
@@ -240,42 +242,6 @@ def compared(cell: Cell, base: Cell, cells: Sequence[Cell], candidates: int) -> 
     return _interval(cell, base, _nulls(*_null_pair(cells)), candidates, has_chosen=False)
 
 
-def paired_figures(cell: Cell, base: Cell, name: str, candidates: int) -> Interval | None:
-    """Return a figure of a cell as a multiple of another's, round by round; None with less than three rounds.
-
-    Args:
-        cell: what is compared.
-        base: what it is compared with.
-        name: the figure, one of :data:`lab.result.results.PAIRED`; None is known of others.
-        candidates: of how many cells it is the best or the worst, by all rounds; 1 if nobody has chosen it.
-    """
-    pairs = _pairs(cell, base, name)
-    return paired_interval(pairs, 1 - (1 - CONFIDENCE) / candidates) if len(pairs) >= PAIRS else None
-
-
-def _is_comparable(cell: Cell, stock: Cell | None) -> bool:
-    """Say whether both have a steady window, or neither: a whole run has fio's start and final sync in it."""
-    return stock is None or cell.steady == stock.steady
-
-
-def _rounds(cell: Cell) -> dict[int, tuple[float, ...]]:
-    """Return the rates in the parts of the window by the number of the round."""
-    return {number: of for number, of in enumerate(cell.rates) if of}
-
-
-def _to_choose(cell: Cell) -> list[float]:
-    return [*next(iter(_rounds(cell).values()), ())]
-
-
-def _to_judge(cell: Cell) -> list[float]:
-    rounds = [*_rounds(cell).values()]
-    return [rate for of in rounds[1:] for rate in of] if len(rounds) > 1 else _to_choose(cell)
-
-
-def _all_rates(cell: Cell) -> list[float]:
-    return [rate for of in _rounds(cell).values() for rate in of]
-
-
 def _interval(
     cell: Cell, base: Cell, nulls: Sequence[float], candidates: int, *, has_chosen: bool = True
 ) -> Interval | None:
@@ -289,14 +255,14 @@ def _interval(
         has_chosen: whether the first of several rounds has chosen it, and so cannot judge; else all of them
             do both, and the interval is as wide as all settings together need.
     """
-    if not _is_comparable(cell, base):
+    if not are_comparable(cell, base):
         return None
-    rounds = len(_rounds(cell))
+    rounds = len(rounds_of(cell))
     confidence = CONFIDENCE if has_chosen and rounds > 1 else 1 - (1 - CONFIDENCE) / candidates
     judging = paired_rates(cell, base)[has_chosen:]
     if len(judging) >= PAIRS:
         return paired_interval(judging, confidence)
-    rates = _to_judge if has_chosen else _all_rates
+    rates = rates_to_judge if has_chosen else all_rates
     found = ratio_interval(rates(cell), rates(base), confidence)
     return found.widened(nulls, max(1, rounds - has_chosen)) if found and nulls else found
 
@@ -312,27 +278,9 @@ def _nulls(one: Cell | None, stock: Cell | None) -> list[float]:
     return [ours / base for ours, base in paired_rates(one, stock) if ours and base] if one and stock else []
 
 
-def _common_rounds(cell: Cell, stock: Cell) -> list[int]:
-    """Return the numbers of the rounds that have both, in order."""
-    # Older results leave rounds out, so that their numbers are not those of the rounds.
-    if not _is_comparable(cell, stock) or len(cell.rates) != len(stock.rates):
-        return []
-    base = _rounds(stock)
-    return [number for number in _rounds(cell) if number in base]
-
-
 def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
     """Return the interval of a figure as a multiple of stock's, of the rounds that did not choose."""
-    return paired_interval(_pairs(cell, stock, field, first=1))
-
-
-def _pairs(cell: Cell, base: Cell, field: str, first: int = 0) -> list[tuple[float, float]]:
-    """Return a figure of both in each round that has both, from the common round with this index on."""
-    ours, theirs = cell.costs_by_round.get(field), base.costs_by_round.get(field)
-    if not ours or not theirs:
-        return []
-    pairs = [(ours[n], theirs[n]) for n in _common_rounds(cell, base)[first:]]
-    return [(a, b) for a, b in pairs if a is not None and b is not None]
+    return paired_interval(paired_figures(cell, stock, field, first=1))
 
 
 def _shatters(cell: Cell, stock: Cell) -> bool:
@@ -350,7 +298,7 @@ def _worths(cells: Sequence[Cell], stock: Cell | None) -> list[float]:
     firsts = [paired_rates(cell, stock)[:1] for cell in cells] if stock else []
     if firsts and all(pairs and pairs[0][1] for pairs in firsts):
         return [ours / base for [(ours, base)] in firsts]
-    return [_mean(_to_choose(cell)) or cell.mib_s.median for cell in cells]
+    return [_mean(rates_to_choose(cell)) or cell.mib_s.median for cell in cells]
 
 
 def _mean(rates: Sequence[float]) -> float | None:
@@ -359,7 +307,7 @@ def _mean(rates: Sequence[float]) -> float | None:
 
 
 def _null(one: Cell | None, stock: Cell | None, by: Callable[[Cell], list[float]]) -> float | None:
-    if one and not _is_comparable(one, stock):
+    if one and not are_comparable(one, stock):
         return None
     ours = _mean(by(one)) if one else None
     base = _mean(by(stock)) if stock else None

@@ -56,10 +56,14 @@ def bottleneck(profile: Profile) -> Bottleneck:
             waited_ms[OF_THE_JOB if wait.kind == "futex" else wait.who] += wait.total_ms
     for spin in profile.spins:
         waited_ms[spin.who] += spin.total_ms
+    # A function that spins has its other time apart.
+    shares: dict[str, float] = defaultdict(float)
+    for one in profile.functions:
+        shares[one.name] += one.share
     lock = max(waited_ms, key=lambda who: waited_ms[who], default="")
     return Bottleneck(
         shares=profile.shares,
-        functions={one.name: one.share for one in profile.functions[:FUNCTIONS]},
+        functions=dict(sorted(shares.items(), key=lambda one: one[1], reverse=True)[:FUNCTIONS]),
         lock=lock,
         lock_tasks=waited_ms[lock] / 1e3 / profile.seconds if lock and profile.seconds else 0,
     )

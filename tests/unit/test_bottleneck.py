@@ -57,6 +57,14 @@ def test_most_waited_for_is_a_lock_by_sleep_and_spinning_together() -> None:
     assert list(found.functions) == ["f0", "f1", "f2", "f3", "f4"]
 
 
+def test_a_function_that_spins_is_one_with_what_else_it_does() -> None:
+    spinning = Function(name="smp_call", kind="spinning", self_ms=1, share=0.08, total_ms=1)
+    working = spinning.model_copy(update={"kind": "kernel", "share": 0.03})
+    of = profile([], [])
+    found = bottleneck(of.model_copy(update={"functions": [*of.functions, spinning, working]}))
+    assert next(iter(found.functions.items())) == ("smp_call", 0.11)
+
+
 def test_a_lock_of_the_load_is_no_lock_of_the_kernel() -> None:
     waits = [waiting("merge", "mutex", 200), waiting("__x64_sys_futex", "futex", 4850)]
     found = bottleneck(profile(waits, []))

@@ -5,9 +5,10 @@ The best of many settings is lucky in the rates that chose it. So where there ar
 one chooses and the others judge. In a single one the parts of the window do both, and the interval is as wide
 as all settings together need: for m of them one of 1 - 0.05 / m (Bonferroni).
 
-Two boots of one kernel can differ by more than the parts of a window do. So from :data:`rounds.PAIRS` rounds on a
-round counts once, as the ratio of its rates. With fewer, the interval of the parts is widened by how much the
-boots of the null lie apart: else looking until something is decided would find gains of stock over itself.
+Two boots of one kernel can differ by more than the parts of a window do. So from :data:`rounds.PAIRS` rounds
+on a round counts once, as the ratio of its rates. With fewer, the interval of the parts is widened by how
+much the boots of the null lie apart: else looking until something is decided would find gains of stock over
+itself.
 """
 
 from __future__ import annotations

@@ -25,11 +25,17 @@ pytestmark = pytest.mark.guest
 
 CPUS = 8
 HERE = Path(__file__).parent
+SYNC = f"{sys.executable} {HERE / 'syncproof.py'}"
 LOADS = {
     "resize-xfs": f"{sys.executable} {HERE / 'resize.py'} xfs 2",
     "resize-ext4": f"{sys.executable} {HERE / 'resize.py'} ext4 2",
     "resize-f2fs": f"{sys.executable} {HERE / 'resize.py'} f2fs 2",
     "agwb": f"cd {HERE.parents[1]} && {sys.executable} -m tests.guest.agwb changing",
+    "cgroups-xfs": f"cd {HERE.parents[1]} && {sys.executable} -m tests.guest.cgroups xfs 2",
+    "cgroups-ext4": f"cd {HERE.parents[1]} && {sys.executable} -m tests.guest.cgroups ext4 2",
+    "sync-xfs": f"echo rotor > $PWB_BDI/wb_affinity && {SYNC} xfs 2 --quick --resize",
+    "workers-xfs": f"echo 1 > $PWB_BDI/nwritebacks && echo 8 > $PWB_BDI/wb_workers && {SYNC} xfs 2 --quick",
+    "workers-f2fs": f"echo 1 > $PWB_BDI/nwritebacks && echo 8 > $PWB_BDI/wb_workers && {SYNC} f2fs 2 --quick",
 }
 
 # What stock itself reads and writes without a lock. Which cgroup writes most to an inode is a guess, changed

@@ -72,8 +72,8 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
 def prove(*, proofs: tuple[str, ...], output: Path) -> int:
     """Run the tests of a proof with all their long cases, and count what they tried.
 
-    PROOF is one of sync, resize, mapped, memory, faults and hostile; all of them unless given: hours on two
-    cores. Fails if a case fails or is left out.
+    PROOF is one of sync, resize, mapped, memory, faults, races and hostile; all of them unless given: hours
+    on two cores. Fails if a case fails or is left out.
     """
     from lab.proof import tested as proof
     from lab.result import provenance

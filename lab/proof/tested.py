@@ -22,13 +22,14 @@ from lab.util.process import stream
 
 NAME = "tested"
 
-#: The tests of each proof.
+#: What pytest is told for each proof: files, and options that they need.
 PROOFS = {
     "sync": ("tests/guest/test_sync.py",),
     "resize": ("tests/guest/test_resize.py",),
     "mapped": ("tests/guest/test_data_check.py",),
     "memory": ("tests/guest/test_allocations.py",),
     "faults": ("tests/guest/test_faults.py", "tests/guest/test_write_errors.py"),
+    "races": ("tests/guest/test_data_races.py", "--machine=smp"),
     "hostile": ("tests/guest/test_hostile.py", "tests/unit/test_wbctl_hostile.py"),
 }
 # As in the Makefile: guests leave their CPUs idle half of the time.

@@ -20,12 +20,14 @@ from lab.tree.build import Kernel, build, build_dir
 from lab.tree.source import Source
 from tests.guest.output import output_of
 from tests.touched import ours, touched
+from tests.tried import Tried
 
 pytestmark = pytest.mark.guest
 
 CPUS = 8
 HERE = Path(__file__).parent
 SYNC = f"{sys.executable} {HERE / 'syncproof.py'}"
+WORKERS = f"echo 1 > $PWB_BDI/nwritebacks && echo 8 > $PWB_BDI/wb_workers && {SYNC}"
 LOADS = {
     "resize-xfs": f"{sys.executable} {HERE / 'resize.py'} xfs 2",
     "resize-ext4": f"{sys.executable} {HERE / 'resize.py'} ext4 2",
@@ -34,8 +36,8 @@ LOADS = {
     "cgroups-xfs": f"cd {HERE.parents[1]} && {sys.executable} -m tests.guest.cgroups xfs 2",
     "cgroups-ext4": f"cd {HERE.parents[1]} && {sys.executable} -m tests.guest.cgroups ext4 2",
     "sync-xfs": f"echo rotor > $PWB_BDI/wb_affinity && {SYNC} xfs 2 --quick --resize",
-    "workers-xfs": f"echo 1 > $PWB_BDI/nwritebacks && echo 8 > $PWB_BDI/wb_workers && {SYNC} xfs 2 --quick",
-    "workers-f2fs": f"echo 1 > $PWB_BDI/nwritebacks && echo 8 > $PWB_BDI/wb_workers && {SYNC} f2fs 2 --quick",
+    "workers-xfs": f"{WORKERS} xfs 2 --quick",
+    "workers-f2fs": f"{WORKERS} f2fs 2 --quick",
 }
 
 # What stock itself reads and writes without a lock. Which cgroup writes most to an inode is a guess, changed
@@ -61,7 +63,9 @@ def functions(kernel: Kernel, source: Source) -> list[str]:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("load", LOADS)
-def test_no_data_race(kcsan_kernel: Kernel, kernel_source: Source, tmp_path: Path, load: str) -> None:
+def test_no_data_race(
+    kcsan_kernel: Kernel, kernel_source: Source, tried: Tried, tmp_path: Path, load: str
+) -> None:
     names = tmp_path / "functions"
     names.write_text("".join(f"!{name}\n" for name in functions(kcsan_kernel, kernel_source)))
     script = f"""
@@ -76,3 +80,4 @@ def test_no_data_race(kcsan_kernel: Kernel, kernel_source: Source, tmp_path: Pat
     [watched] = re.findall(r"^setup_watchpoints: (\d+)$", said, re.MULTILINE)
     assert int(watched) > 1000
     assert "whitelisted functions" in said
+    tried(watchpoints=int(watched))

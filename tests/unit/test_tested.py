@@ -64,7 +64,8 @@ def test_unknown_proof_is_refused_before_any_is_run() -> None:
 
 
 def test_every_proof_has_its_tests() -> None:
-    assert all((REPO / path).is_file() for paths in tested.PROOFS.values() for path in paths)
+    words = [word for words in tested.PROOFS.values() for word in words]
+    assert all((REPO / word).is_file() for word in words if not word.startswith("-"))
 
 
 def test_results_are_kept_beside_those_of_other_proofs(tmp_path: Path) -> None:

@@ -150,9 +150,9 @@ def table(found: Sequence[Outcome]) -> str:
             f"`{one.test}`",
             ", ".join(f"{count:,} {what}" for what, count in one.tried.items()),
             f"{one.cases}" + (f" of {one.cases + one.skipped}" if one.skipped else ""),
-            f"{one.seconds / 3600:.2f}",
+            f"{one.seconds / 60:.1f}",
             f"{one.failed}",
         )
         for one in found
     ]
-    return markdown.table(("proof", "test", "tried", "cases", "host, hours", "failed"), rows, left=3)
+    return markdown.table(("proof", "test", "tried", "cases", "host, minutes", "failed"), rows, left=3)

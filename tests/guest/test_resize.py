@@ -41,7 +41,7 @@ def test_every_byte_arrives_after_a_minute_of_changes(
     change_under_load(uml_parallel_kernel, fs, 60, tried)
 
 
-def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
+def test_device_goes_away_while_contexts_change(debug_kernel: Kernel, tried: Tried) -> None:
     # The writers and the resizer end when the device is gone.
     script = """
         echo 5 > /proc/sys/vm/dirty_writeback_centisecs
@@ -68,3 +68,4 @@ def test_device_goes_away_while_contexts_change(debug_kernel: Kernel) -> None:
         echo "the device went away $round times"
     """
     assert "went away 5 times" in output_of(debug_kernel, script, fs="none")
+    tried(rounds=5)

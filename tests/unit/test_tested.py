@@ -75,8 +75,8 @@ def test_results_are_kept_beside_those_of_other_proofs(tmp_path: Path) -> None:
     tested.keep([of_sync], tmp_path)
     _, _, *rows = (tmp_path / provenance.TABLE).read_text().splitlines()
     assert rows == [
-        "| sync | `test_sync.py::test_it` | 1,000 rounds | 3 | 0.50 | 0 |",
-        "| faults | `test_faults.py::test_them` | 9 kinds of fault | 2 of 3 | 0.01 | 1 |",
+        "| sync | `test_sync.py::test_it` | 1,000 rounds | 3 | 30.0 | 0 |",
+        "| faults | `test_faults.py::test_them` | 9 kinds of fault | 2 of 3 | 0.6 | 1 |",
     ]
 
 

@@ -70,7 +70,9 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
 @click.argument("proofs", nargs=-1, metavar="[PROOF]...")
 @output_folder("results/tested", "Folder for the result, beside what is there already")
 def prove(*, proofs: tuple[str, ...], output: Path) -> int:
-    """Run the tests of a proof with all their long cases, and count what they tried.
+    """Run all tests of a proof, and count what they tried.
+
+    That is with all their long cases.
 
     PROOF is one of sync, resize, mapped, memory, faults, races and hostile; all of them unless given: hours
     on two cores. Fails if a case fails or is left out.

@@ -73,6 +73,8 @@ def signals_end_children() -> Iterator[None]:
 
 @pytest.fixture
 def tried(record_property: Callable[[str, object], None]) -> Tried:
+    """Return what notes how much a test has tried."""
+
     def note(**counts: int) -> None:
         for name, count in counts.items():
             record_property(name.replace("_", " "), count)

@@ -72,7 +72,7 @@ def mutants(*, names: tuple[str, ...], output: Path) -> int:
 def prove(*, proofs: tuple[str, ...], output: Path) -> int:
     """Run all tests of a proof, and count what they tried.
 
-    That is with all their long cases.
+    The long cases are run, too.
 
     PROOF is one of sync, resize, mapped, memory, faults, races and hostile; all of them unless given: hours
     on two cores. Fails if a case fails or is left out.

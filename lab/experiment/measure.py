@@ -54,8 +54,8 @@ class FiguresOf(BaseModel, Generic[V]):
     rises; 0 or less if one of them fell, None without a steady window. ``cpu_busy`` is the share of all CPUs'
     time that was not idle. ``seconds`` is from when the jobs are at work until all they wrote is on the
     device; it says something about a job of a fixed size only. ``extents`` are the median file's,
-    ``extents_sum`` those of all files. ``contexts_used`` is the number of writeback
-    contexts when the job ended; None for a stock kernel.
+    ``extents_sum`` those of all files. ``contexts_used`` is the number of writeback contexts when the job
+    ended; None for a stock kernel.
     """
 
     mib_s: Annotated[V, Figure("throughput", "MiB/s", "MiB/s", ".0f", better="more")]

@@ -114,8 +114,10 @@ def outcomes(proof: str, report: Path) -> list[Outcome]:
 
 def _outcome(proof: str, test: str, cases: Sequence[ElementTree.Element]) -> Outcome:
     tried: dict[str, int] = {}
-    for one in (one for case in cases for one in case.iter("property")):
-        tried[one.attrib["name"]] = tried.get(one.attrib["name"], 0) + int(one.attrib["value"])
+    for case in cases:
+        for noted in case.iter("property"):
+            what = noted.attrib["name"]
+            tried[what] = tried.get(what, 0) + int(noted.attrib["value"])
     skipped = sum(case.find("skipped") is not None for case in cases)
     return Outcome(
         proof=proof,

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from lab.tree import held
 from lab.tree.source import Source
-from lab.tree.weave import BRANCH, LAB_TAG, copy_stock, git
+from lab.tree.stock import copy_stock
+from lab.tree.weave import BRANCH, LAB_TAG, git
 from lab.util.errors import LabError
 from lab.util.paths import REPO
 

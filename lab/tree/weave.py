@@ -19,6 +19,7 @@ from typing import Literal
 from lab.tree.applier import Applier, Overlay
 from lab.tree.hooks import Patch, load_patches, own_files, read_text, to_bytes
 from lab.tree.source import Source
+from lab.tree.stock import altered, copy_stock
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
@@ -33,8 +34,7 @@ Part = Literal["lab", "prepared", "all"]
 
 # Fixed, so that the same input gives the same commit ids on every machine.
 _IDENT = "parallel writeback <pwb@localhost> 1767225600 +0000"
-_CODE = ("applier.py", "hooks.py", "strictpatch.py", "weave.py")
-_COPY_IGNORED = (".git", ".pwb-source.json")
+_CODE = ("applier.py", "hooks.py", "stock.py", "strictpatch.py", "weave.py")
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,10 @@ def _patches(source: Source, repo: Path, part: Part) -> list[Patch]:
 def _is_intact(woven: Woven, stamp: Path) -> bool:
     try:
         recorded = json.loads(stamp.read_text())
+        files = recorded["files"]
         same = recorded["identity"] == woven.identity and (woven.path / ".git" / "HEAD").is_file()
-        return same and all(
-            _hash_or_none(woven.path / path) == sha for path, sha in recorded["files"].items()
-        )
+        same = same and all(_hash_or_none(woven.path / path) == sha for path, sha in files.items())
+        return same and not any(altered(woven.source.path, woven.path, files))
     except (FileNotFoundError, ValueError, KeyError):
         return False
 
@@ -180,37 +180,6 @@ def _final_files(commits: list[_Commit]) -> dict[str, bytes]:
     return {path: data for commit in commits for path, data in commit.files.items()}
 
 
-def copy_stock(stock: Path, tree: Path) -> None:
-    """Copy a kernel tree, whole or not at all; a copy that is there stays as it is.
-
-    Args:
-        stock: the tree.
-        tree: the copy, in a folder that is there.
-
-    Raises:
-        LabError: it could not be copied.
-    """
-    if tree.is_dir():
-        return
-    partial = tree.with_name("linux.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    entries = [str(entry) for entry in sorted(stock.iterdir()) if entry.name not in _COPY_IGNORED]
-    done = subprocess.run(
-        ["cp", "-a", "--reflink=auto", "-t", str(partial), "--", *entries],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        shutil.rmtree(partial, ignore_errors=True)
-        raise LabError(
-            f"copying the kernel tree for weaving failed, expected 2 GiB of room in the cache: {last}"
-        )
-    partial.rename(tree)
-
-
 def _write_files(woven: Woven, commits: list[_Commit], home: Path) -> None:
     wanted = _final_files(commits)
     record = home / "written.json"
@@ -221,7 +190,7 @@ def _write_files(woven: Woven, commits: list[_Commit], home: Path) -> None:
     # Recorded first: after a crash in between, the next weave knows every file that may differ from stock.
     (home / "stamp.json").unlink(missing_ok=True)
     _replace(record, json.dumps(sorted(written | set(wanted))).encode())
-    for path in sorted(written - set(wanted)):
+    for path in [*(written - set(wanted)), *altered(woven.source.path, woven.path, written | set(wanted))]:
         stock = woven.source.path / path
         if stock.exists():
             _write_if_different(woven.path / path, stock.read_bytes())

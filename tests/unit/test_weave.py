@@ -23,6 +23,12 @@ def git(woven: Woven, *arguments: str) -> str:
     return done.stdout
 
 
+def touched_by_nobody(source: Source, woven: Woven) -> set[str]:
+    files = (path for path in source.path.rglob("*") if path.is_file())
+    names = {path.relative_to(source.path).as_posix() for path in files}
+    return names - set(git(woven, "ls-files").split()) - {".pwb-source.json"}
+
+
 def make_old(tree: Path) -> None:
     for path in tree.rglob("*"):
         if path.is_file():
@@ -119,6 +125,22 @@ def test_damaged_woven_tree_is_mended(source: Source, repo: Path, victim: str) -
     (woven.path / victim).unlink()
     weave(source, repo)
     assert (woven.path / victim).read_text() == before
+
+
+def test_stock_files_edited_by_hand_are_put_back(source: Source, repo: Path) -> None:
+    woven = weave(source, repo)
+    edited, removed = sorted(
+        path for path in touched_by_nobody(source, woven) if (source.path / path).stat().st_size
+    )[:2]
+    make_old(woven.path)
+    before = (source.path / edited).read_text()
+    (woven.path / edited).write_text("x" * len(before))
+    (woven.path / removed).unlink()
+    weave(source, repo)
+    assert (woven.path / edited).read_text() == before
+    assert (woven.path / removed).read_text() == (source.path / removed).read_text()
+    # Newer than an object that was built from the edited one.
+    assert touched(woven.path) == {edited, removed}
 
 
 def test_broken_stamp_is_made_again(source: Source, repo: Path) -> None:

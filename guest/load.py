@@ -24,7 +24,7 @@ from typing import Any
 from guest import fio, layout
 from guest.extents import count_extents
 from guest.plan import Disk, LoadError, Plan, Run
-from guest.sampler import Sampler
+from guest.sampler import Sampler, pages_written_kib
 from guest.settings import contexts_in_use, set_dirty_limit
 
 
@@ -69,6 +69,7 @@ def measure(plan: Plan, run: Run, results: Path, disks: list[Disk]) -> dict[str,
     else:
         # Direct I/O over cached pages would pay for throwing them out.
         Path("/proc/sys/vm/drop_caches").write_text("1")
+    before = [pages_written_kib(disk.bdi) for disk in disks]
     group = prepare(plan["prepare"], mount, results / "prepare.txt") if plan["prepare"] else None
     output = results / f"{run['name']}.fio.json"
     sampler = Sampler([disk.sysfs for disk in disks])
@@ -96,6 +97,7 @@ def measure(plan: Plan, run: Run, results: Path, disks: list[Disk]) -> dict[str,
         "sync_s": round(sync_s, 4),
         "contexts": contexts,
         "samples": sampler.samples,
+        "written_kib": [pages_written_kib(disk.bdi) - kib for disk, kib in zip(disks, before, strict=True)],
         "extents": count_extents(plan["filefrag"], mount),
     }
 

@@ -117,6 +117,12 @@ def keeps_statistics(device: Path) -> bool:
     return (disk / "queue" / "iostats").read_text().strip() == "1"
 
 
+def pages_written_kib(bdi: Path, debugfs: Path = Path("/sys/kernel/debug")) -> int:
+    """Return how much of its page cache a device was written, by the folder of its backing_dev_info."""
+    stats = (debugfs / "bdi" / bdi.resolve().name / "stats").read_text()
+    return next(int(line.split()[1]) for line in stats.splitlines() if line.startswith("BdiWritten:"))
+
+
 def read(fd: int) -> str:
     """Return what a file of the kernel's says now."""
     return os.pread(fd, 1 << 16, 0).decode()

@@ -371,6 +371,8 @@ def _spread_over_all(run: RawRun) -> bool:
     written = [
         last - first for first, last in zip(run.samples[0].sectors, run.samples[-1].sectors, strict=True)
     ]
+    if len(written) < len(run.written_kib):  # RAM disks count together.
+        written = run.written_kib
     return min(written) >= MIN_SHARE * statistics.fmean(written)
 
 

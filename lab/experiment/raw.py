@@ -24,7 +24,11 @@ class Sample(BaseModel):
 
 
 class RawRun(BaseModel):
-    """One fio run as guest/load.py saw it. The last sample is the one after the final sync."""
+    """One fio run as guest/load.py saw it.
+
+    The last sample is the one after the final sync. ``written_kib`` is how much of its page cache each device
+    was written.
+    """
 
     name: str
     dirty_settings: dict[str, int]
@@ -33,6 +37,7 @@ class RawRun(BaseModel):
     sync_s: float
     contexts: int | None = None
     samples: list[Sample]
+    written_kib: list[int] = []
     extents: dict[str, int]
 
 

@@ -466,6 +466,19 @@ def test_jobs_that_use_one_device_of_two_are_no_bound(tmp_path: Path, kernels: K
     assert "cannot be spread" in shown
 
 
+def test_ram_disks_that_count_together_are_no_bound_if_one_gets_all(tmp_path: Path, kernels: Kernels) -> None:
+    def one_sided(raw: dict[str, Any], call: dict[str, Any]) -> None:
+        if call["plan"]["devices"] > 1:
+            for run in raw["runs"]:
+                run["written_kib"] = [4096, 0]
+                for sample in run["samples"]:
+                    sample["sectors"] = [sum(sample["sectors"])]
+
+    _, cells, shown = _measure(samples.small_scenario(), kernels, FakeGuest(one_sided), tmp_path)
+    assert "bdis" not in {cell["variant"] for cell in cells}
+    assert "cannot be spread" in shown
+
+
 def test_no_figures_shows_what_the_guest_printed(tmp_path: Path, kernels: Kernels) -> None:
     def silent(*_: Any, **__: Any) -> guest.GuestResult:
         return guest.GuestResult(status=127, console="", seconds=0, output="python3: command not found")

@@ -18,6 +18,14 @@ def test_vmstat() -> None:
     assert counters.parse_vmstat("nr_dirty 12\nnr_writeback 3\n") == {"nr_dirty": 12, "nr_writeback": 3}
 
 
+def test_pages_written_of_a_device(tmp_path: Path) -> None:
+    stats = tmp_path / "bdi/1:0/stats"
+    stats.parent.mkdir(parents=True)
+    stats.write_text("BdiDirtied:        20 kB\nBdiWritten:        16 kB\nBdiWriteBandwidth: 9 kBps\n")
+    (tmp_path / "ram0").symlink_to(tmp_path / "1:0")
+    assert counters.pages_written_kib(tmp_path / "ram0", tmp_path) == 16
+
+
 def test_idle_time_is_that_of_all_cpus_waiting_for_io_included() -> None:
     assert counters.idle_s("cpu  10 0 20 300 40 0 5 0 0 0\ncpu0 10 0 20 300 40 0 5 0 0 0\n") == 3.4
 

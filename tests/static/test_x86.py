@@ -25,15 +25,16 @@ CONFIG_SMP=y
 CONFIG_WERROR=y
 CONFIG_PROC_FS=y
 CONFIG_SYSFS=y
-CONFIG_DEBUG_FS=y
 CONFIG_EXPERT=y
 # CONFIG_CPU_MITIGATIONS is not set
 CONFIG_UNWINDER_GUESS=y
 """
 BLOCK = "CONFIG_BLOCK=y\nCONFIG_BLK_DEV=y\nCONFIG_BLK_DEV_LABBLK=y\n"
 FILESYSTEMS = BLOCK + "CONFIG_XFS_FS=y\nCONFIG_XFS_RT=y\nCONFIG_EXT4_FS=y\nCONFIG_F2FS_FS=y\n"
-CGROUPS = "CONFIG_CGROUPS=y\nCONFIG_MEMCG=y\nCONFIG_BLK_CGROUP=y\n"
-MODULES = BASE + FILESYSTEMS.replace("_FS=y", "_FS=m") + "CONFIG_MODULES=y\n"
+MEMCG = "CONFIG_CGROUPS=y\nCONFIG_MEMCG=y\n"
+CGROUPS = MEMCG + "CONFIG_BLK_CGROUP=y\n"
+DEBUG_FS = "CONFIG_DEBUG_FS=y\n"
+MODULES = BASE + DEBUG_FS + FILESYSTEMS.replace("_FS=y", "_FS=m") + "CONFIG_MODULES=y\n"
 HINTS = "CONFIG_XFS_AGWB_HINTS=y\n"
 
 # Where the kernel proper exports what a filesystem may use.
@@ -57,10 +58,18 @@ OTHERS = {
 }
 
 SETTINGS = {
-    "cgroups": (BASE + FILESYSTEMS + HINTS + CGROUPS, ["CONFIG_CGROUP_WRITEBACK=y", HINTS.strip()]),
-    "nocgroups": (BASE + FILESYSTEMS, ["CONFIG_BLOCK=y"]),
+    "cgroups": (
+        BASE + DEBUG_FS + FILESYSTEMS + HINTS + CGROUPS,
+        ["CONFIG_CGROUP_WRITEBACK=y", HINTS.strip()],
+    ),
+    # Nor with debugfs.
+    "nocgroups": (BASE + FILESYSTEMS, ["CONFIG_BLOCK=y", "# CONFIG_DEBUG_FS is not set"]),
     "modules": (MODULES + HINTS + CGROUPS, ["CONFIG_XFS_FS=m", "CONFIG_F2FS_FS=m"]),
-    "noblock": (BASE + "# CONFIG_BLOCK is not set\n", ["# CONFIG_BLOCK is not set"]),
+    # Memory cgroups without those of block devices: no cgroup writeback, either.
+    "noblock": (
+        BASE + DEBUG_FS + MEMCG + "# CONFIG_BLOCK is not set\n",
+        ["# CONFIG_BLOCK is not set", "CONFIG_MEMCG=y"],
+    ),
 }
 
 

@@ -221,10 +221,15 @@ def keep(folder: Path, name: str) -> Path:
         The folder in ``measurements/``.
 
     Raises:
-        LabError: a bad name, no result, or one that is too large for git.
+        LabError: a bad name, no result, one that broke off, or one that is too large for git.
     """
     if not _NAME.fullmatch(name):
         raise LabError(f"{name!r} names no measurement: expected small letters, digits and hyphens")
+    if not results.is_complete(folder):
+        raise LabError(
+            f"{folder.name} is of a run that broke off or still goes on: expected a whole result; the same "
+            "command again measures only what is missing"
+        )
     about = _read_meta(folder)
     kept = {
         path.name: path.read_bytes()

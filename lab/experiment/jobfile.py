@@ -190,11 +190,4 @@ def _unspread(chosen: Scenario) -> str:
     files = fiojob.written_files(text)
     if files < cpus:
         return f"of {cpus} devices only {files} would have a file that the job writes"
-    writing = [one["name"] for one in fiojob.sections(text) if fiojob.writes(one)]
-    # A RAM disk does not count what is written to it.
-    if len(writing) > 1 and any(isinstance(devices.load(name), devices.Brd) for name in chosen.devices):
-        return (
-            f"whether all of {cpus} RAM disks get work cannot be told, for sections [{'], ['.join(writing)}] "
-            "may write more or less; other devices count it, such as --device nolat"
-        )
     return ""

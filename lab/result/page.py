@@ -69,7 +69,7 @@ def _part(folder: Path) -> dict[str, Any]:
     cells, meta = results.read(folder)
     scenario = meta.get("scenario", {})
     judged = verdict.verdicts(report.in_order(cells))
-    state = "interrupted, so not complete; " if folder.name.endswith(".incomplete") else ""
+    state = "" if results.is_complete(folder) else "interrupted, so not complete; "
     return {
         "title": scenario.get("title") or folder.name,
         "summary": f"{state}{len(cells)} settings, {meta.get('date', 'at an unknown time')}",

@@ -37,6 +37,8 @@ from lab.result.provenance import META, SUMMARY
 from lab.util.paths import REPO
 
 RESULTS = REPO / "results"
+# Ends the name of the folder of a run that goes on or broke off.
+INCOMPLETE = ".incomplete"
 RUNS = "runs.csv"
 #: Of a boot: what its runs came to, before figures are made of it.
 RAW = "raw.json"
@@ -184,12 +186,17 @@ def _cell(
     )
 
 
+def is_complete(folder: Path) -> bool:
+    """Say whether a result is whole, not that of a run that goes on or broke off."""
+    return not folder.name.endswith(INCOMPLETE)
+
+
 def create(root: Path = RESULTS) -> Path:
     """Make the folder of a new result, named for this moment and marked incomplete until :func:`publish`."""
     root.mkdir(parents=True, exist_ok=True)
     stamp = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
     for suffix in ["", *(f"-{n}" for n in range(2, 100))]:
-        folder = root / f"{stamp}{suffix}.incomplete"
+        folder = root / f"{stamp}{suffix}{INCOMPLETE}"
         if not (root / f"{stamp}{suffix}").exists():
             with contextlib.suppress(FileExistsError):
                 folder.mkdir()
@@ -203,7 +210,7 @@ def publish(folder: Path) -> Path:
     Returns:
         The folder's final path.
     """
-    final = folder.with_name(folder.name.removesuffix(".incomplete"))
+    final = folder.with_name(folder.name.removesuffix(INCOMPLETE))
     folder.rename(final)
     link = final.parent / f".latest-{os.getpid()}"
     link.unlink(missing_ok=True)

@@ -78,6 +78,14 @@ def test_what_is_too_large_for_git_is_not_kept(kept: Path) -> None:
     assert measurements.names() == ["past", "present"]
 
 
+def test_what_broke_off_is_not_kept(kept: Path) -> None:
+    folder = kept.parent / "results" / "past"
+    broken = folder.rename(folder.with_name("past.incomplete"))
+    with pytest.raises(LabError, match=r"past\.incomplete is of a run that broke off"):
+        measurements.keep(broken, "past")
+    assert measurements.names() == ["past", "present"]
+
+
 def test_cells_are_kept_without_their_raw_data(kept: Path) -> None:
     source = kept.parent / "results" / "past"
     assert any(cell.raw for cell in results.read(source)[0])

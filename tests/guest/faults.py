@@ -88,12 +88,12 @@ FROZEN_S = Path("/sys/module/suspend/parameters/pm_test_delay")
 SUSPEND = Path("/sys/power/state")
 KTHREADD = Path("/proc/2/make-it-fail")
 FAILSLAB = Path("/sys/kernel/debug/failslab")
-# When its device goes away, F2FS drops files that are dirty and that nobody has open, and warns of them. An
-# emergency remount syncs ext4, then makes it read-only, and ext4 warns when what was dirtied in between is
+# When its device goes away, F2FS drops files that are dirty and that nobody has open, and warns of them.
+FAULT_OF_REMOVAL = re.compile(r"WARNING: fs/f2fs/inode\.c:\d+ at f2fs_evict_inode\+")
+# An emergency remount syncs ext4, then makes it read-only, and ext4 warns when what was dirtied in between is
 # written; the lines are those of Linux 7.2 and 7.3, for the next warning there is of a frozen filesystem.
-FAULT_OF_STOCK = re.compile(
-    r"WARNING: fs/(f2fs/inode\.c:\d+ at f2fs_evict_inode|"
-    r"ext4/ext4_jbd2\.c:(75|83) at ext4_journal_check_start)\+"
+FAULT_OF_EMERGENCY = re.compile(
+    rf"{FAULT_OF_REMOVAL.pattern}|WARNING: fs/ext4/ext4_jbd2\.c:(75|83) at ext4_journal_check_start\+"
 )
 # How a filesystem is made smaller than its device, where it can grow while it is mounted.
 SMALLER = {
@@ -526,10 +526,18 @@ def disturbed(load: Load, *more: Callable[[], object], auto: bool) -> Iterator[N
 
 
 class RemovalLog(Log):
-    """The kernel's log while devices go away or become read-only, without what is a fault of stock."""
+    """The kernel's log while devices go away, without what is a fault of stock."""
+
+    fault = FAULT_OF_REMOVAL
 
     def _records(self) -> Iterator[str]:
-        return (record for record in super()._records() if not FAULT_OF_STOCK.search(record))
+        return (record for record in super()._records() if not self.fault.search(record))
+
+
+class EmergencyLog(RemovalLog):
+    """The same while a filesystem becomes read-only in an emergency."""
+
+    fault = FAULT_OF_EMERGENCY
 
 
 def nothing_stays(load: Load) -> None:
@@ -653,8 +661,8 @@ def main(fs: str) -> None:
         print(f"{case.__name__}: as it should be", flush=True)
     if fs == "xfs" and not written:
         fail("no worker of AG-aware writeback has written anything")
-    log = RemovalLog()
     for end in ENDS:
+        log = EmergencyLog() if end is read_only_in_an_emergency else RemovalLog()
         for auto in ROUNDS:
             with log.only_reports():
                 end(fs, auto=auto)

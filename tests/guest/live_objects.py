@@ -30,6 +30,8 @@ NO_MEASURE = re.compile(r"bio-|vmap_area$|debug_objects_cache$")
 UNPURGED = "unpurged"
 WORKERS = "workers"
 WORKER = re.compile(r"kworker/[0-9u]")
+# The kernel's table of tasks has a node for every 64 numbers of which one is in use.
+NODES, NUMBERS_OF_NODE = "slab radix_tree_node", 64
 PIECE_BYTES = 1 << 16
 BUFFER_KIB = 16 << 10
 # A count is settled when this many in a row find nothing less.
@@ -109,6 +111,8 @@ class Objects:
             DROP.write_text("3")
         for slab in self._slabs():
             counts[f"slab {slab.name}"] = slab.objects()
+        # A worker that takes the place of one that was idle for minutes has a number far from all others.
+        counts[NODES] -= len({number // NUMBERS_OF_NODE for number in task_numbers()})
         self._follow_percpu()
         counts.update(f"percpu by {function}" for function in self._percpu.values())
         areas = AREA.findall(VMALLOC.read_text())
@@ -145,10 +149,16 @@ class Objects:
             least &= self.count()
 
 
+def task_numbers() -> list[int]:
+    """Return the numbers of all tasks."""
+    return [int(task.name) for task in Path("/proc").glob("[0-9]*")]
+
+
 def tasks() -> Counter[str]:
     """Return how many threads of workqueues there are, and how many other tasks."""
     counts: Counter[str] = Counter()
-    for task in Path("/proc").glob("[0-9]*"):
+    for number in task_numbers():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            counts[WORKERS if WORKER.match((task / "comm").read_text()) else "tasks"] += 1
+            name = Path(f"/proc/{number}/comm").read_text()
+            counts[WORKERS if WORKER.match(name) else "tasks"] += 1
     return counts

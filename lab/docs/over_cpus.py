@@ -86,6 +86,31 @@ def losses(*names: str) -> str:
     return markdown.table(("workload", f"at least {ASKED} of stock", "less"), rows, left=3)
 
 
+def of_separate_bdis(*names: str) -> str:
+    """Return the table of what as many contexts as CPUs come to, as shares of separate BDIs, over CPUs.
+
+    Args:
+        names: of measurements with several numbers of CPUs and that bound.
+    """
+    shares: dict[tuple[str, int | None, str], dict[int, float]] = {}
+    for name in names:
+        cells = measurements.cells(name)
+        bound = {_place(cell): cell.mib_s.median for cell in cells if cell.variant == "bdis"}
+        for cell in cells:
+            if cell.contexts == cell.cpus and _place(cell) in bound:
+                by_cpus = shares.setdefault((name, cell.dirty_limit_mib, TITLES[cell.fs]), {})
+                by_cpus[cell.cpus] = cell.mib_s.median / bound[_place(cell)]
+    counts = sorted({cpus for by_cpus in shares.values() for cpus in by_cpus})
+    rows = [
+        [
+            *(f"`{name}`", f"{limit_mib} MiB", fs),
+            *(f"{by_cpus[cpus]:.2f}" if cpus in by_cpus else "-" for cpus in counts),
+        ]
+        for (name, limit_mib, fs), by_cpus in shares.items()
+    ]
+    return markdown.table(["", "dirty limit", "fs", *_heads(counts)], rows, left=3)
+
+
 def limits(name: str, *cpus: str) -> str:
     """Return the table of what limits stock and as many contexts as CPUs.
 
@@ -117,13 +142,17 @@ def _both(cells: list[Cell]) -> Iterable[Cell]:
             yield cell
 
 
+def _place(cell: Cell) -> tuple[str, int | None, int]:
+    return cell.fs, cell.dirty_limit_mib, cell.cpus
+
+
 def _over_cpus(name: str) -> dict[tuple[str, int | None, int], tuple[float, float]]:
     """Return stock's rate and ours by filesystem, dirty limit and CPUs, on the first device, in MiB/s."""
     stock: dict[tuple[str, int | None, int], float] = {}
     ours: dict[tuple[str, int | None, int], float] = {}
     for cell in _both(measurements.cells(name)):
         found = stock if cell.variant == "stock" else ours
-        found[cell.fs, cell.dirty_limit_mib, cell.cpus] = cell.mib_s.median
+        found[_place(cell)] = cell.mib_s.median
     return {place: (rate, ours[place]) for place, rate in stock.items() if place in ours}
 
 

@@ -157,6 +157,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "over-cpus": over_cpus.multiples_over_cpus,
     "limits": over_cpus.limits,
     "losses": over_cpus.losses,
+    "of-separate-bdis": over_cpus.of_separate_bdis,
     "affinity": derived.affinity,
     "asked": derived.asked,
     "blocked": derived.blocked,

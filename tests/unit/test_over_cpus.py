@@ -28,6 +28,11 @@ def test_every_setting_is_shown_as_a_multiple_of_stock_with_the_same_cpus() -> N
     ]
 
 
+def test_separate_bdis_are_a_bound_with_the_same_cpus() -> None:
+    found = rows(over_cpus.of_separate_bdis("made-up"))[2:]
+    assert found == [["`made-up`", "128 MiB", "XFS", "0.95", "0.95"]]
+
+
 def test_limits_are_those_of_stock_and_of_a_context_for_each_cpu() -> None:
     found = rows(over_cpus.limits("made-up", "16"))[2:]
     assert [row[:3] for row in found] == [["XFS", "16", "stock"], ["XFS", "16", "16 contexts"]]

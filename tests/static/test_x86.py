@@ -12,7 +12,7 @@ import pytest
 
 from lab.tree.source import Source
 from lab.tree.weave import BRANCH, STOCK_TAG, git, weave
-from lab.util.lock import exclusive
+from lab.util.lock import in_turn
 from lab.util.paths import cache_dir
 from tests.touched import ours, touched, without_block, without_cgroups, without_hints
 
@@ -89,7 +89,7 @@ def compiled(source: Source, name: str, wanted: list[str]) -> Path:
     tree = weave(source).path
     objects = cache_dir() / "build" / source.identity / f"x86-{name}"
     objects.mkdir(parents=True, exist_ok=True)
-    with exclusive(objects / "lock", f"compiling {name} for x86_64"):
+    with in_turn(objects / "lock"):
         fragment = objects / "fragment"
         if not fragment.exists() or fragment.read_text() != settings:
             fragment.write_text(settings)

@@ -90,11 +90,11 @@ def of_separate_bdis(*names: str) -> str:
     """Return the table of what as many contexts as CPUs come to, as shares of separate BDIs, over CPUs.
 
     Args:
-        names: of measurements with several numbers of CPUs and that bound.
+        names: of measurements with several numbers of CPUs and that bound, whose first device is shown.
     """
     shares: dict[tuple[str, int | None, str], dict[int, float]] = {}
     for name in names:
-        cells = measurements.cells(name)
+        cells = _on_first_device(measurements.cells(name))
         bound = {_place(cell): cell.mib_s.median for cell in cells if cell.variant == "bdis"}
         for cell in cells:
             if cell.contexts == cell.cpus and _place(cell) in bound:
@@ -135,10 +135,14 @@ def _heads(counts: list[int]) -> list[str]:
     return [f"{cpus} CPUs" if cpus == counts[0] else str(cpus) for cpus in counts]
 
 
+def _on_first_device(cells: list[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.device == cells[0].device]
+
+
 def _both(cells: list[Cell]) -> Iterable[Cell]:
     """Return stock's cells and those of as many contexts as CPUs, on the first device."""
-    for cell in cells:
-        if cell.device == cells[0].device and (cell.variant == "stock" or cell.contexts == cell.cpus):
+    for cell in _on_first_device(cells):
+        if cell.variant == "stock" or cell.contexts == cell.cpus:
             yield cell
 
 

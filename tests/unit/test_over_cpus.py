@@ -28,7 +28,12 @@ def test_every_setting_is_shown_as_a_multiple_of_stock_with_the_same_cpus() -> N
     ]
 
 
-def test_separate_bdis_are_a_bound_with_the_same_cpus() -> None:
+def test_separate_bdis_are_a_bound_with_the_same_cpus_on_the_first_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = cells()[0].mib_s.model_copy(update={"median": 1.0})
+    others = [cell.model_copy(update={"device": "another", "mib_s": slow}) for cell in cells()]
+    monkeypatch.setattr(measurements, "cells", lambda name: [*cells(), *others])
     found = rows(over_cpus.of_separate_bdis("made-up"))[2:]
     assert found == [["`made-up`", "128 MiB", "XFS", "0.95", "0.95"]]
 

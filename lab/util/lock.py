@@ -63,7 +63,7 @@ def whole_machine(what: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def in_turn(path: Path) -> Iterator[None]:
-    """Hold the lock file ``path`` for the length of a ``with`` block, after whoever has it: for short work.
+    """Hold the lock file ``path`` for the length of a ``with`` block, after whoever has it, in silence.
 
     Args:
         path: the lock file; made where missing and left in place.

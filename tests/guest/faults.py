@@ -90,9 +90,9 @@ KTHREADD = Path("/proc/2/make-it-fail")
 FAILSLAB = Path("/sys/kernel/debug/failslab")
 # When its device goes away, F2FS drops files that are dirty and that nobody has open, and warns of them.
 FAULT_OF_REMOVAL = re.compile(r"WARNING: fs/f2fs/inode\.c:\d+ at f2fs_evict_inode\+")
-# After an emergency remount F2FS refuses a write, which leaves the file dirty, and it warns, too.
-# ext4 is synced, then read-only, and warns when what was dirtied in between is written; the lines are of
-# Linux 7.2 and 7.3, for the next warning there is of a frozen filesystem.
+# After an emergency remount F2FS refuses a write, which leaves the file dirty, and it warns, too. ext4 is
+# synced, then read-only, and warns when what was dirtied in between is written; the lines are those of Linux
+# 7.2 and 7.3, for the next warning there is of a frozen filesystem.
 FAULT_OF_EMERGENCY = re.compile(
     rf"{FAULT_OF_REMOVAL.pattern}|WARNING: fs/ext4/ext4_jbd2\.c:(75|83) at ext4_journal_check_start\+"
 )

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which change a kernel has in it, told without a kernel tree: by what the compiler sees, and the settings.
 
-Comments, and which patch brings what, are not in it: a measurement is of a kernel that does the same.
+Comments, exports to modules, and which patch brings what, are not in it: a measurement is of a kernel that
+does the same.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _NOT_BUILT = re.compile(r"documentation|tests", re.IGNORECASE)
 _MEASURED = "parallel"
 # A string may hold what looks like a comment, and is found first.
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_EXPORT = re.compile(r"^EXPORT_SYMBOL(_GPL)?\(\w+\);$", re.MULTILINE)
 # A hunk can begin or end within a comment.
 _WITHIN_COMMENT = re.compile(r"\s*(/\*|\*/|\*\s|\*$)")
 _C = (".c", ".h")
@@ -76,6 +78,6 @@ def _hunk(hunk: strictpatch.Hunk) -> str:
 
 
 def _code(text: str) -> str:
-    """Return C without comments and empty lines."""
-    bare = _COMMENT.sub(lambda found: found[1] or "", text)
+    """Return C without comments, exports and empty lines."""
+    bare = _EXPORT.sub("", _COMMENT.sub(lambda found: found[1] or "", text))
     return "\n".join(line.rstrip() for line in bare.split("\n") if line.strip())

@@ -47,9 +47,10 @@ def clone(tmp_path: Path) -> Path:
         {"kernel/Documentation/x.rst": "Text.\n", "hooks/a-contexts.txt": "wb: all\n\nAnother problem.\n"},
         {OURS: '// SPDX\nint ours;\n\nchar *s = "/*"; /* another\n * word */\n'},
         {"hooks/a1-x/10-x.diff": HOOK.replace("A word", "Two words").replace("# Why.", "# Why so.")},
+        {OURS: 'int ours;\nEXPORT_SYMBOL_GPL(ours);\nchar *s = "/*";\n'},
     ],
 )
-def test_tests_words_and_comments_are_no_part_of_it(clone: Path, files: dict[str, str]) -> None:
+def test_tests_words_comments_and_exports_are_no_part_of_it(clone: Path, files: dict[str, str]) -> None:
     before = change.identity(clone)
     madeup.write_files(clone, files)
     assert change.identity(clone) == before

@@ -81,4 +81,5 @@ void inode_attach_root_wb(struct inode *inode)
 	/* several callers may race to attach the same inode */
 	cmpxchg(&inode->i_wb, NULL, wb);
 }
+EXPORT_SYMBOL_GPL(inode_attach_root_wb);
 #endif

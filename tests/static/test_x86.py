@@ -34,7 +34,8 @@ FILESYSTEMS = BLOCK + "CONFIG_XFS_FS=y\nCONFIG_XFS_RT=y\nCONFIG_EXT4_FS=y\nCONFI
 MEMCG = "CONFIG_CGROUPS=y\nCONFIG_MEMCG=y\n"
 CGROUPS = MEMCG + "CONFIG_BLK_CGROUP=y\n"
 DEBUG_FS = "CONFIG_DEBUG_FS=y\n"
-MODULES = BASE + DEBUG_FS + FILESYSTEMS.replace("_FS=y", "_FS=m") + "CONFIG_MODULES=y\n"
+MODULES = BASE + FILESYSTEMS.replace("_FS=y", "_FS=m") + "CONFIG_MODULES=y\n"
+AS_MODULES = ["CONFIG_XFS_FS=m", "CONFIG_EXT4_FS=m", "CONFIG_F2FS_FS=m"]
 HINTS = "CONFIG_XFS_AGWB_HINTS=y\n"
 
 # Where the kernel proper exports what a filesystem may use.
@@ -64,7 +65,8 @@ SETTINGS = {
     ),
     # Nor with debugfs.
     "nocgroups": (BASE + FILESYSTEMS, ["CONFIG_BLOCK=y", "# CONFIG_DEBUG_FS is not set"]),
-    "modules": (MODULES + HINTS + CGROUPS, ["CONFIG_XFS_FS=m", "CONFIG_F2FS_FS=m"]),
+    "modules": (MODULES + DEBUG_FS + HINTS + CGROUPS, AS_MODULES),
+    "modules-nocgroups": (MODULES, AS_MODULES),
     # Memory cgroups without those of block devices: no cgroup writeback, either.
     "noblock": (
         BASE + DEBUG_FS + MEMCG + "# CONFIG_BLOCK is not set\n",
@@ -113,11 +115,11 @@ def test_touched_objects_compile(kernel_source: Source, name: str) -> None:
     compiled(kernel_source, name, wanted)
 
 
-def used_by_modules(source: Source) -> set[str]:
+def used_by_modules(source: Source, name: str) -> set[str]:
     """Compile the filesystems as modules, and return what these take from the kernel proper."""
     folders = {"fs/xfs": "xfs", "fs/ext4": "ext4", "fs/f2fs": "f2fs"}
     modules = [f"{folder}/{module}.o" for folder, module in folders.items()]
-    objects = compiled(source, "modules", [f"{folder}/" for folder in folders])
+    objects = compiled(source, name, [f"{folder}/" for folder in folders])
     listed = subprocess.run(["nm", "-u", *modules], cwd=objects, capture_output=True, text=True, check=True)
     used = set(re.findall(r"^ +U (\w+)$", listed.stdout, re.MULTILINE))
     assert "blk_finish_plug" in used
@@ -128,11 +130,13 @@ def test_what_is_exported_has_a_user(kernel_source: Source) -> None:
     diff = git(weave(kernel_source).path, "diff", "-U0", STOCK_TAG, BRANCH, "--", "*.c")
     added = set(re.findall(r"^\+EXPORT_\w+\(\s*(\w+)", diff, re.MULTILINE))
     assert added
-    assert added - used_by_modules(kernel_source) == set()
+    used = used_by_modules(kernel_source, "modules") | used_by_modules(kernel_source, "modules-nocgroups")
+    assert added - used == set()
 
 
-def test_modules_use_only_what_is_exported(kernel_source: Source) -> None:
-    used = used_by_modules(kernel_source)
+@pytest.mark.parametrize("name", ["modules", "modules-nocgroups"])
+def test_modules_use_only_what_is_exported(kernel_source: Source, name: str) -> None:
+    used = used_by_modules(kernel_source, name)
     # Most of the tree are links to the pristine one.
     command = ["grep", "-RhoE", "--include=*.[chS]", r"\bEXPORT_\w+\(\s*\w+", *FOLDERS]
     tree = weave(kernel_source).path

@@ -56,7 +56,7 @@ def over_cpus() -> Figure:
         axes.set_xticks(counts, [str(count) for count in counts])
         axes.set_xlabel("CPUs, a job each")
         axes.set_title(derived.TITLES[fs], fontsize=10)
-        axes.margins(x=0.15)
+        axes.margins(x=0.2)
         axes.grid(alpha=0.3)
     panels[0].set_ylim(bottom=0)
     panels[0].set_ylabel("MiB/s at the device")

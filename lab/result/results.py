@@ -226,8 +226,11 @@ def write(folder: Path, found: list[Cell], meta: dict[str, Any]) -> None:
 
 
 def text(found: Iterable[Cell]) -> str:
-    """Return cells as JSON, a line each."""
-    lines = ",\n".join(cell.model_dump_json() for cell in found)
+    """Return cells as JSON, a line each, without the figures that they do not have."""
+    lines = ",\n".join(
+        cell.model_dump_json(exclude={name for name in FIGURES if getattr(cell, name) is None})
+        for cell in found
+    )
     return f"[\n{lines}\n]\n"
 
 

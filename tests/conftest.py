@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.tree.build import Kernel, build
+from lab.tree.build import Kernel
 from lab.tree.source import Source, fetch
+from tests.built import built
 from tests.guest import output
 from tests.madeup import clone, linux_tree
 from tests.tried import Tried
@@ -89,43 +90,43 @@ def kernel_source() -> Source:
 
 @pytest.fixture(scope="session")
 def debug_kernel(request: pytest.FixtureRequest, kernel_source: Source) -> Kernel:
-    return build("debug", kernel_source, request.config.getoption("--machine"))
+    return built("debug", kernel_source, request.config.getoption("--machine"))
 
 
 @pytest.fixture(scope="session")
 def uml_debug_kernel(kernel_source: Source) -> Kernel:
     """Return the debug kernel of User-mode Linux, for what only that machine has."""
-    return build("debug", kernel_source)
+    return built("debug", kernel_source)
 
 
 @pytest.fixture(scope="session")
 def uml_stock_kernel(kernel_source: Source) -> Kernel:
-    return build("stock", kernel_source)
+    return built("stock", kernel_source)
 
 
 @pytest.fixture(scope="session")
 def uml_parallel_kernel(kernel_source: Source) -> Kernel:
-    return build("parallel", kernel_source)
+    return built("parallel", kernel_source)
 
 
 @pytest.fixture(scope="session")
 def nocgroup_kernel(kernel_source: Source) -> Kernel:
-    return build("nocgroup", kernel_source)
+    return built("nocgroup", kernel_source)
 
 
 @pytest.fixture(scope="session")
 def smp_stock_kernel(kernel_source: Source) -> Kernel:
-    return build("stock", kernel_source, "smp")
+    return built("stock", kernel_source, "smp")
 
 
 @pytest.fixture(scope="session")
 def smp_parallel_kernel(kernel_source: Source) -> Kernel:
-    return build("parallel", kernel_source, "smp")
+    return built("parallel", kernel_source, "smp")
 
 
 @pytest.fixture(scope="session")
 def smp_debug_kernel(kernel_source: Source) -> Kernel:
-    return build("debug", kernel_source, "smp")
+    return built("debug", kernel_source, "smp")
 
 
 @pytest.fixture

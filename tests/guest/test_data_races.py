@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.tree.build import Kernel, build, build_dir
+from lab.tree.build import Kernel, build_dir
 from lab.tree.source import Source
+from tests.built import built
 from tests.guest.output import output_of
 from tests.touched import ours, touched
 from tests.tried import Tried
@@ -49,7 +50,7 @@ UNLOCKED_IN_STOCK = {"wbc_attach_and_unlock_inode", "wbc_detach_inode", "wb_wait
 
 @pytest.fixture(scope="module")
 def kcsan_kernel(kernel_source: Source) -> Kernel:
-    return build("kcsan", kernel_source, "smp")
+    return built("kcsan", kernel_source, "smp")
 
 
 def functions(kernel: Kernel, source: Source) -> list[str]:

@@ -22,9 +22,10 @@ from lab.probes.isolation.probe import Isolation
 from lab.probes.pauses.probe import Pauses
 from lab.probes.probe import Boot, Probe
 from lab.probes.waits.probe import Waits
-from lab.tree.build import Kernel, build
+from lab.tree.build import Kernel
 from lab.tree.source import Source
 from lab.util.paths import REPO
+from tests.built import built
 
 #: Each boots kernels that no other test does, or takes minutes.
 BOOTS = [pytest.mark.guest, pytest.mark.long]
@@ -62,7 +63,7 @@ def boots_of(probe: Probe[Any]) -> list[Boot]:
 @pytest.fixture
 def kernels(probe: Probe[Any], kernel_source: Source) -> dict[str, Kernel]:
     """Build what a probe boots ahead of the test, whose time is bounded: it may wait for a package."""
-    return {boot.kernel: build(boot.kernel, kernel_source, probe.machine) for boot in boots_of(probe)}
+    return {boot.kernel: built(boot.kernel, kernel_source, probe.machine) for boot in boots_of(probe)}
 
 
 def test_every_probe_is_here() -> None:

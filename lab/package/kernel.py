@@ -6,12 +6,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from lab.package import debian_config, folder
+from lab.package import debian_config, folder, loaded
 from lab.tree import change, config, held
 from lab.tree.kbuild import MAKE_VARIABLES, Kbuild
 from lab.tree.source import Source
 from lab.util import host
-from lab.util.errors import LabError
 from lab.util.lock import exclusive
 from lab.util.paths import REPO, cache_dir
 from lab.util.progress import Progress
@@ -50,12 +49,12 @@ def make(flavour: str, source: Source, output: Path, modules: Path | None = None
 
     Raises:
         LabError: this computer lacks something, ``modules`` is no such list, Debian's configuration cannot be
-            had, a setting was lost, make failed (with its first complaints and the path of the log), or
-            another run makes the same package.
+            had, a setting was lost, the kernel's script for that list failed, make failed (with its first
+            complaints and the path of the log), or another run makes the same package.
     """
     host.check(host.Need(disk_bytes=_DISK_BYTES))
     if modules is not None:
-        _check_modules(modules)
+        loaded.check(modules)
     debian = debian_config.fetch(source.series).read_text(encoding="utf-8")
     home = cache_dir() / "build" / source.identity
     name = f"package of the {flavour} kernel {source.version}"
@@ -76,24 +75,11 @@ def make(flavour: str, source: Source, output: Path, modules: Path | None = None
         (kbuild.objects / ".config").write_text(debian + config.text(requests), encoding="utf-8")
         kbuild.configure("olddefconfig", requests)
         if modules is not None:
-            kbuild.configure("localmodconfig", [], {"LSMOD": str(modules.resolve())})
+            settings = kbuild.objects / ".config"
+            kept = loaded.only(settings.read_text(encoding="utf-8"), source.path, modules)
             # What is asked for need not be loaded there.
-            with (kbuild.objects / ".config").open("a", encoding="utf-8") as settings:
-                settings.write(config.text(requests))
+            settings.write_text(kept + config.text(requests), encoding="utf-8")
             kbuild.configure("olddefconfig", requests)
         kbuild.compile("bindeb-pkg", kbuild.objects / "vmlinux", _OBJECTS, _ENVIRONMENT)
         [package] = kbuild.objects.parent.glob("linux-image-*.deb")
         return folder.put(package, output, change=identity, commit=commit)
-
-
-def _check_modules(path: Path) -> None:
-    """Raise unless a file is what ``lsmod`` prints: the kernel's own script would take anything."""
-    try:
-        head = path.read_text(encoding="utf-8").split(maxsplit=3)[:3]
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabError(f"the list of modules {path} cannot be read: {error}") from None
-    if head != ["Module", "Size", "Used"]:
-        raise LabError(
-            f"{path} is not what lsmod prints: expected a first line 'Module Size Used by'; on the server "
-            "that the packages are for, with all of its disks in use, run: lsmod > FILE"
-        )

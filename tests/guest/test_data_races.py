@@ -44,8 +44,15 @@ LOADS = {
 # What stock itself reads and writes without a lock. Which cgroup writes most to an inode is a guess, changed
 # in fsync() and in the flusher; inode_do_switch_wbs() says that it does not matter. Whoever waits for
 # writeback stamps the time for the flusher, which wakes it now and then to say that it waits; it touches
-# nothing else.
-UNLOCKED_IN_STOCK = {"wbc_attach_and_unlock_inode", "wbc_detach_inode", "wb_wait_for_completion_cb"}
+# nothing else. A writer that is throttled notes when it went to sleep (last_bdp_sleep), and whether the limit
+# is exceeded (dirty_exceeded), by which others look sooner whether they have to pause.
+UNLOCKED_IN_STOCK = {
+    "balance_dirty_pages",
+    "balance_dirty_pages_ratelimited_flags",
+    "wb_wait_for_completion_cb",
+    "wbc_attach_and_unlock_inode",
+    "wbc_detach_inode",
+}
 
 
 @pytest.fixture(scope="module")

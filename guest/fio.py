@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -83,9 +84,25 @@ def watch(
             stopped = True
     marks.end()
     sampler.sample()
-    reader.join()
     failed = process.returncode and not (stopped and process.returncode == FIO_STOPPED)
+    if failed:
+        end_jobs(process)
+    reader.join()
     return "".join(words) if failed else None
+
+
+def end_jobs(process: subprocess.Popen[str]) -> None:
+    """Kill the jobs that fio has left behind: in sessions of their own, they outlive a fio that is killed.
+
+    They are forks of fio, and have its command line, in which the file for its output is like no other's.
+    """
+    assert isinstance(process.args, list)
+    output_and_job = "".join(f"{word}\0" for word in process.args[-2:]).encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        # One that has ended meanwhile, or that is another account's.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+            if Path("/proc", pid, "cmdline").read_bytes().endswith(output_and_job):
+                os.kill(int(pid), signal.SIGKILL)
 
 
 def jobs_run(pid: int) -> bool:

@@ -84,8 +84,8 @@ class Sampler:
         for pid in pids:
             if pid in self._others:
                 continue
-            # One that ended is gone between the listing and the reading.
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            # One that ended is gone between the listing and the reading; others may be hidden from a user.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
                 if pid not in self._kworker_files and not self._open_kworker(pid):
                     continue
                 comm, *schedstat = self._kworker_files[pid]

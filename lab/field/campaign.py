@@ -173,9 +173,17 @@ class Campaign:
                 begun = record.resume(self._record(others), self.results)
                 return self._rounds(begun, work.folder)
             finally:
-                with signals.ignored():
-                    for line in work.end():
-                        self.say(line)
+                try:
+                    self._put_back(work)
+                except signals.Signalled:
+                    # The first signal, just before it was ignored: there is no second one.
+                    self._put_back(work)
+                    raise
+
+    def _put_back(self, work: Work) -> None:
+        with signals.ignored():
+            for line in work.end():
+                self.say(line)
 
     def _rounds(self, begun: Record, work: Path) -> Path:
         first, path = begun.rounds + 1, self.results / begun.file_name

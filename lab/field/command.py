@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import shlex
 import shutil
 import sys
 import tarfile
@@ -106,7 +107,8 @@ def _check(asked: argparse.Namespace, home: Path, system: System) -> int:
         print(f"running       {error}")
         is_left = False
     if is_left:
-        print(f"left          a run was killed here; ./field restore {asked.folder} puts everything back")
+        named = shlex.quote(str(asked.folder))
+        print(f"left          a run was killed here; ./field restore {named} puts everything back")
     campaign.check()
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,7 @@ def find(folder: Path, system: System, *, to_write: bool = True) -> Place:
     if not folder.is_dir():
         raise LabError(
             f"{folder} is no directory: expected one on the filesystem to measure; make one with: "
-            f"mkdir {folder}"
+            f"mkdir {shlex.quote(str(folder))}"
         )
     folder = folder.resolve()
     if to_write and os.statvfs(folder).f_flag & os.ST_RDONLY:
@@ -161,9 +162,10 @@ def _check_owners(folder: Path) -> None:
 def _filesystem(folder: Path, system: System) -> str:
     """Return the type of the filesystem that is mounted deepest above a directory; of two the later."""
     best, found = -1, "an unknown filesystem"
-    for line in _read(system.proc / "self" / "mountinfo").splitlines():
+    # Names of mounts may have any character but those that stand in octal: a blank, a tab, a line end.
+    for line in _read(system.proc / "self" / "mountinfo").split("\n"):
         before, _, after = line.partition(" - ")
-        mount = Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), before.split()[4]))
+        mount = Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), before.split(" ")[4]))
         if folder.is_relative_to(mount) and len(mount.parts) >= best:
             best, found = len(mount.parts), after.split()[0]
     return found

@@ -19,7 +19,19 @@ from lab.util.errors import LabError
 
 FORMAT = 1
 #: What has to be the same for runs of one kernel to be added to earlier ones.
-SAME = ("format", "release", "version", "machine", "drive", "filesystem", "text", "dirty_settings", "fio")
+SAME = (
+    "format",
+    "release",
+    "version",
+    "commit",
+    "machine",
+    "drive",
+    "filesystem",
+    "bdi",
+    "text",
+    "dirty_settings",
+    "fio",
+)
 
 #: What may become a part of the name of a file, wherever a record is read.
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -127,7 +139,7 @@ def resume(record: Record, folder: Path) -> Record:
         return record
     try:
         earlier = json.loads(path.read_text(encoding="utf-8"))
-        other = [name for name in SAME if earlier[name] != getattr(record, name)]
+        other = [name for name in SAME if _of_a_kind(earlier, name) != _of_a_kind(asdict(record), name)]
         runs = [Trial(**run) for run in earlier["runs"]]
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(
@@ -141,6 +153,11 @@ def resume(record: Record, folder: Path) -> Record:
     record.runs = runs
     record.date = earlier["date"]
     return record
+
+
+def _of_a_kind(record: dict[str, Any], name: str) -> Any:
+    """Return what is to be the same; not the size of memory, which is not quite the same after each boot."""
+    return record[name] | {"memory_mib": 0} if name == "machine" else record[name]
 
 
 def save(record: Record, folder: Path) -> Path:

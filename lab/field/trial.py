@@ -109,6 +109,7 @@ def _run_fio(place: Place, files: Path, text: str, *, job: Path, system: System,
         if process.poll() is None:
             # Settings are put back after this, whatever the disk does.
             end_group(process, patient=False)
+        fio.end_jobs(process)
     if place.is_full:
         raise LabError(
             f"the job has left {place.free_mib:.0f} MiB free on {place.device}: expected a fortieth of it; "

@@ -88,6 +88,7 @@ class Work:
                 f"{self.folder} cannot be removed ({error.strerror}): expected it to be as the run left it; "
                 "all settings are put back, remove it by hand"
             ) from None
+        self._ours = None
         return said
 
     def is_left(self) -> bool:

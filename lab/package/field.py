@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab.experiment import fiojob
 from lab.field import job
 from lab.field.command import COMMIT
 from lab.package import folder
@@ -55,6 +56,8 @@ def make(target: Path, jobs: Sequence[Path], packages: Sequence[Path]) -> Path:
     """
     chosen = [*jobs] or [OWN_JOB]
     for path in chosen:
+        if path.suffix != ".fio":
+            raise LabError(f"{path} is no job to pack: expected a name that ends in .fio; rename it")
         job.load(path, os.cpu_count() or 1)
     for path in packages:
         if path.suffix != ".deb" or not path.is_file():
@@ -62,9 +65,13 @@ def make(target: Path, jobs: Sequence[Path], packages: Sequence[Path]) -> Path:
                 f"{path} is no Debian package: expected files that end in .deb, made by: ./pwb deb"
             )
     modules = [*MODULES, *(str(path.relative_to(REPO)) for path in (REPO / "lab" / "field").glob("*.py"))]
-    files = {f"lib/{name}": REPO / name for name in modules}
+    files: dict[str, Path | bytes] = {f"lib/{name}": REPO / name for name in modules}
     files |= {name: REPO / "field" / name for name in ("field", "README.md")}
-    files |= {f"jobs/{path.name}": path for path in chosen}
+    # With what they include, which stays here.
+    files |= {
+        f"jobs/{path.name}": fiojob.inlined(path.name, path.read_text(encoding="utf-8"), path.parent).encode()
+        for path in chosen
+    }
     files |= {f"packages/{path.name}": path for path in packages}
     if len(files) < len(modules) + 2 + len(chosen) + len(packages):
         raise LabError("two jobs or packages have one name: expected each once; rename one of them")
@@ -78,8 +85,10 @@ def make(target: Path, jobs: Sequence[Path], packages: Sequence[Path]) -> Path:
             gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as archive,
         ):
-            for name, path in sorted(files.items()):
-                _add(archive, name, path.read_bytes(), executable=name == "field")
+            for name in sorted(files):
+                held = files[name]
+                data = held if isinstance(held, bytes) else held.read_bytes()
+                _add(archive, name, data, executable=name == "field")
             _add(archive, COMMIT, f"{commit}\n".encode())
         new.replace(target)
     finally:

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -341,7 +343,7 @@ def test_another_run_adds_its_rounds(stock: Server, capsys: pytest.CaptureFixtur
 
 
 #: What earlier runs have in common with those that are added.
-OF_A_KIND = ["format", "release", "version", "machine", "drive", "filesystem", "text"]
+OF_A_KIND = ["format", "release", "version", "commit", "drive", "filesystem", "bdi", "text"]
 OF_A_KIND += ["dirty_settings", "fio"]
 
 
@@ -354,6 +356,20 @@ def test_runs_of_another_kind_are_not_added(
     path.write_text(json.dumps(json.loads(path.read_text()) | {name: "another"}))
     capsys.readouterr()
     assert f"has earlier runs with another {name}:" in refused(stock, capsys, "run", str(stock.data))
+
+
+def test_runs_are_added_after_a_boot_but_not_those_of_another_machine(
+    stock: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A boot can leave a MiB more or less of the same memory."""
+    assert stock.field("run", str(stock.data), "--rounds", "1") == 0
+    path = stock.home / "results" / "job-stock.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"machine": record["machine"] | {"memory_mib": 7}}))
+    assert stock.field("run", str(stock.data), "--rounds", "1") == 0
+    path.write_text(json.dumps(record | {"machine": record["machine"] | {"cpus": 999}}))
+    capsys.readouterr()
+    assert "has earlier runs with another machine:" in refused(stock, capsys, "run", str(stock.data))
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}"])
@@ -404,6 +420,22 @@ def test_a_second_signal_does_not_cut_it_short(server: Server) -> None:
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGINT
     assert is_gone(int((server.root / "fio.pid").read_text()))
+    assert server.settings()["nwritebacks"] == "auto"
+    assert [path.name for path in server.data.iterdir()] == ["own"]
+
+
+def test_a_first_signal_just_before_it_is_ignored(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    ignored, calls = signals.ignored, []
+
+    def late() -> AbstractContextManager[None]:
+        calls.append(1)
+        if len(calls) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return ignored()
+
+    monkeypatch.setattr(signals, "ignored", late)
+    write(server.root / "fails", "")
+    assert server.field("run", str(server.data), "--contexts", "2") == 128 + signal.SIGTERM
     assert server.settings()["nwritebacks"] == "auto"
     assert [path.name for path in server.data.iterdir()] == ["own"]
 
@@ -637,7 +669,10 @@ def test_what_a_killed_run_left_is_put_back(server: Server, capsys: pytest.Captu
     assert is_gone(int((server.root / "fio.pid").read_text()))
     assert (server.settings()["nwritebacks"], (server.data / undo.FOLDER).exists()) == ("2", True)
     assert server.field("check", str(server.data)) == 0
-    assert "left          a run was killed here; ./field restore" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert (
+        f"left          a run was killed here; ./field restore {shlex.quote(str(server.data))} puts" in said
+    )
     assert server.field("restore", str(server.data)) == 0
     assert "is auto again" in capsys.readouterr().out
     assert server.settings()["nwritebacks"] == "auto"
@@ -803,7 +838,8 @@ def test_the_deepest_and_latest_mount_counts(server: Server) -> None:
     odd.mkdir()
     beside.mkdir()
     name = str(odd).replace(" ", r"\040")
-    mounts = [("/", "tmpfs"), (server.data, "xfs"), (name, "ext4"), (name, "f2fs")]
+    mounts = [("/", "tmpfs"), (server.data, "xfs"), ("/odd\x0c\u2028", "tmpfs")]
+    mounts += [(name, "ext4"), (name, "f2fs")]
     text = "".join(f"1 1 8:1 / {path} rw - {fs} none rw\n" for path, fs in mounts)
     write(server.system.proc / "self" / "mountinfo", text)
     found = [place._filesystem(one, server.system) for one in (odd, server.data, beside)]

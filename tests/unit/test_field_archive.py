@@ -158,6 +158,21 @@ def test_a_job_that_a_server_would_refuse(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["bad.fio"]
 
 
+def test_a_job_is_packed_with_what_it_includes(tmp_path: Path) -> None:
+    write(tmp_path / "common.fio", "size=1m\n")
+    mine = write(tmp_path / "mine.fio", "[x]\nrw=write\ninclude common.fio\n")
+    made = field.make(tmp_path / "out.tar.gz", [mine], [])
+    with tarfile.open(made) as archive:
+        packed_job = archive.extractfile(f"{field.TOP}/jobs/mine.fio")
+        assert packed_job is not None
+        assert packed_job.read() == b"[x]\nrw=write\nsize=1m\n"
+
+
+def test_a_job_that_would_not_be_found(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"mine\.job is no job to pack: expected a name that ends in \.fio"):
+        field.make(tmp_path / "out.tar.gz", [write(tmp_path / "mine.job", JOB)], [])
+
+
 def test_two_jobs_of_one_name(tmp_path: Path) -> None:
     jobs = [write(tmp_path / name / "x.fio", JOB) for name in ("a", "b")]
     with pytest.raises(LabError, match="have one name: expected each once"):

@@ -8,6 +8,8 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, cast
 
 import pytest
@@ -93,6 +95,25 @@ def test_fio_is_waited_for_with_many_files_open(monkeypatch: pytest.MonkeyPatch)
         assert fio.wait(process, 60)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+# The first word of its command line is Python, as the first ones of fio's are not looked at.
+LEAVES_A_JOB = """
+import os, signal
+if os.fork():
+    os.kill(os.getpid(), signal.SIGKILL)
+os.setsid()
+signal.pause()
+"""
+
+
+def test_jobs_end_with_fio(tmp_path: Path) -> None:
+    """In sessions of their own they hold its output open, which would be waited for without end."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", LEAVES_A_JOB, f"--output={tmp_path}", "job"], stdout=subprocess.PIPE, text=True
+    )
+    samples = cast(Sampler, SimpleNamespace(sample=lambda: None, written_mib=lambda: 0))
+    assert fio.watch(started, samples, 0.01, lambda: False) == ""
 
 
 def test_each_run_has_two_marks_for_the_profiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,8 @@ import os
 import resource
 from pathlib import Path
 
+import pytest
+
 from guest import sampler as counters
 
 
@@ -83,6 +85,26 @@ def test_files_of_kworkers_that_ended_are_closed(tmp_path: Path) -> None:
     assert sampler.samples[-1]["kworkers"] == {"7": [False, 1], "8": [False, 5], "9": [False, 6]}
     sampler.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_tasks_that_are_hidden_from_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with /proc mounted hidepid=1: others' are listed, and not to be read."""
+    proc = tmp_path / "proc"
+    _task(proc, 7, "kworker/0:1", 1)
+    _task(proc, 9, "init", 1)
+    _counters(proc)
+    read_bytes = Path.read_bytes
+
+    def hidden(path: Path) -> bytes:
+        if path.parent.name == "9":
+            raise PermissionError(1, "Operation not permitted", str(path))
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", hidden)
+    sampler = counters.Sampler([_device(tmp_path / "sda", 0)], proc)
+    sampler.sample()
+    sampler.close()
+    assert sampler.samples[-1]["kworkers"] == {"7": [False, 1]}
 
 
 def test_there_may_be_many_kworkers(tmp_path: Path) -> None:

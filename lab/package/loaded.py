@@ -25,13 +25,18 @@ def check(listed: Path) -> None:
         LabError: it is not, or cannot be read.
     """
     try:
-        head = listed.read_text(encoding="utf-8").split(maxsplit=3)[:3]
+        head, *modules = listed.read_text(encoding="utf-8").strip().splitlines() or [""]
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"the list of modules {listed} cannot be read: {error}") from None
-    if head != _HEAD:
+    if head.split()[:3] != _HEAD:
         raise LabError(
             f"{listed} is not what lsmod prints: expected a first line 'Module Size Used by'; on the server "
             "that the packages are for, with all of its disks in use, run: lsmod > FILE"
+        )
+    if not modules:
+        raise LabError(
+            f"{listed} names no module: expected the disk's driver and the filesystem among others; a kernel "
+            "that has all built in tells nothing, run lsmod on one of Debian's"
         )
 
 

@@ -112,13 +112,20 @@ def test_modules_that_a_server_has_not_are_left_out_but_for_those_asked_for(
     assert "CONFIG_BDI_WRITEBACK_AUTO=y" in settings
 
 
-@pytest.mark.parametrize("text", ["", "xfs\next4\n", "\x00\xff"])
+@pytest.mark.parametrize("text", ["", "\n", "xfs\next4\n", "\x00\xff"])
 def test_what_is_no_list_of_modules_is_refused(home: Path, source: Source, text: str) -> None:
     listed = home / "lsmod.txt"
     listed.write_bytes(text.encode("latin-1"))
     with pytest.raises(LabError, match=r"lsmod\.txt (is not what lsmod prints|cannot be read)"):
         kernel.make("stock", source, home / "out", listed)
     assert not (cache_dir() / "build").exists()
+
+
+def test_a_list_without_modules_is_refused(home: Path, source: Source) -> None:
+    listed = home / "lsmod.txt"
+    listed.write_text("Module                  Size  Used by\n")
+    with pytest.raises(LabError, match=r"lsmod\.txt names no module: expected the disk's driver"):
+        kernel.make("stock", source, home / "out", listed)
 
 
 def test_a_lost_setting_ends_the_build(home: Path, source: Source) -> None:

@@ -574,6 +574,19 @@ def test_apply_sets_what_is_pinned_for_the_device(pinned: Machine, argument: str
     assert pinned.nwritebacks("252:1").read_text() == "1\n"
 
 
+def test_apply_leaves_a_number_that_the_kernel_has_found(pinned: Machine) -> None:
+    """A disk changes whenever somebody has had it open, and to write "auto" begins from one context again."""
+    pinned.nwritebacks().write_text("auto (8)\n")
+    pin(pinned, "nullb0 contexts=auto workers=2")
+    assert pinned.run("apply", "nullb0").endswith(
+        "contexts=auto\n/etc/wbctl.conf line 1: workers=2\n".replace("/etc", str(pinned.config.parent))
+    )
+    assert pinned.nwritebacks().read_text() == "auto (8)\n"
+    pinned.nwritebacks().write_text("8\n")
+    pinned.run("apply", "nullb0")
+    assert pinned.nwritebacks().read_text() == "auto"
+
+
 @pytest.mark.parametrize("name", ["nullb0", "252:0", "nullb0p1"])
 def test_a_line_may_name_the_device_in_any_way(pinned: Machine, name: str) -> None:
     pin(pinned, f"{name} contexts=7")
@@ -917,9 +930,28 @@ def test_install_and_clean(built: Machine) -> None:
 
 def test_the_udev_rule_runs_what_is_installed(built: Machine) -> None:
     rule = built.root / "usr" / "lib" / "udev" / "rules.d" / "90-wbctl.rules"
-    [program] = re.findall(r'RUN\+="(\S+) apply --if-pinned \$devnode"', rule.read_text())
+    [program] = set(re.findall(r'RUN\+="(\S+) apply --if-pinned \$devnode"', rule.read_text()))
     assert program == "/usr/sbin/wbctl"
     assert (built.root / program.lstrip("/")).is_file()
+
+
+def test_the_udev_rule_is_for_disks_and_for_partitions_whose_links_come_later(built: Machine) -> None:
+    rule = built.root / "usr" / "lib" / "udev" / "rules.d" / "90-wbctl.rules"
+    lines = [line for line in rule.read_text().replace("\\\n", "").splitlines() if not line.startswith("#")]
+    tests = [re.findall(r'(?:DEVTYPE}|TEST)=="([^"]*)"', line) for line in lines]
+    assert tests == [
+        ["disk", "/sys/class/bdi/$major:$minor/nwritebacks"],
+        ["partition", "../bdi/nwritebacks"],
+    ]
+
+
+def test_paths_with_a_blank(tmp_path: Path) -> None:
+    place = tmp_path / "my clone"
+    shutil.copytree(SOURCES, place / "tools" / "wbctl")
+    shutil.copytree(UAPI, place / "kernel" / "include" / "uapi")
+    command = ["make", "--silent", "-C", str(place / "tools" / "wbctl"), "install"]
+    subprocess.run([*command, f"DESTDIR={tmp_path / 'a root'}", "PREFIX=/usr"], check=True)
+    assert (tmp_path / "a root" / "usr" / "sbin" / "wbctl").is_file()
 
 
 def test_install_keeps_what_is_pinned(built: Machine) -> None:
@@ -939,6 +971,11 @@ def test_install_keeps_what_is_pinned(built: Machine) -> None:
         (["wbctl", "set", "sda", "affinity", "="], ["fs", "ino", "rotor", "least-loaded"]),
         (["wbctl", "set", "sda", "affinity", "=", "r"], ["rotor"]),
         (["wbctl", "set", "sda", "contexts", "=", "a"], ["auto"]),
+        (["wbctl", "set", "8", ":", "0", "c"], ["contexts="]),
+        (["wbctl", "set", "8", ":"], []),
+        (["wbctl", "set", "8", ":", "0"], []),
+        (["wbctl", "set", "8", ":", "0", "contexts", "=", "a"], ["auto"]),
+        (["wbctl", "set", "sda", "contexts", "=", "2", ""], []),
         (["wbctl", "set", "/dev/s"], []),
         (["wbctl", "apply", ""], []),
         (["wbctl", "apply", "-"], ["--if-pinned"]),

@@ -92,9 +92,12 @@ int open(const char *path, int flags, ...)
 {
 	int (*libc_open)(const char *path, int flags, ...) = dlsym(RTLD_NEXT, "open");
 	const char *replaced = getenv("REPLACED"), *by = getenv("BY");
+	const char *removed = getenv("REMOVED");
 
 	if (replaced && by && !strcmp(path, replaced))
 		rename(by, path);
+	if (removed && !strcmp(path, removed))
+		unlink(path);
 	return libc_open(path, flags);
 }
 """
@@ -131,8 +134,8 @@ class Files:
             timeout=60,
         )
 
-    def run(self, *arguments: str) -> str:
-        done = self.call(*arguments)
+    def run(self, *arguments: str, **more: str) -> str:
+        done = self.call(*arguments, **more)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -191,6 +194,13 @@ def test_trees(files: Files) -> None:
         {"path": "tree/two", "stream": 5},
     ]
     assert files.run("get", "-r", "one") == "  0 one\n"
+
+
+def test_files_that_are_gone_when_their_turn_comes(files: Files) -> None:
+    """A directory in use, such as the log of a database, has files that come and go."""
+    victim = files.folder / "tree" / "two"
+    assert files.run("get", "-r", "tree", REMOVED="tree/two") == "  0 tree/below/three\n"
+    assert not victim.exists()
 
 
 def test_a_tree_without_files(files: Files) -> None:

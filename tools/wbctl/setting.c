@@ -172,7 +172,9 @@ static bool find_named(const char *name, char *named)
 static bool apply_line(char *line, const char *bdi, bool *is_pinned)
 {
 	const char *name = strtok(line, BLANKS), *arg, *given[NR_SETTINGS] = { NULL };
+	bool finds_number = false;
 	char named[BDI_LEN];
+	unsigned long nr;
 
 	if (!name || *name == '#')
 		return true;
@@ -185,13 +187,19 @@ static bool apply_line(char *line, const char *bdi, bool *is_pinned)
 		return true;
 
 	*is_pinned = true;
+	read_nwritebacks(bdi, &nr, &finds_number);
 	while ((arg = strtok(NULL, BLANKS)) && *arg != '#')
 		given[find_setting(bdi, arg) - settings] = arg;
 
 	for (size_t i = 0; i < NR_SETTINGS; i++) {
 		if (!given[i])
 			continue;
-		write_setting(bdi, &settings[i], given[i]);
+		/*
+		 * A disk changes whenever somebody has had it open for writing. Where the kernel chooses the
+		 * number already, it would begin from one context again.
+		 */
+		if (!finds_number || strcmp(given[i], "contexts=" AUTO))
+			write_setting(bdi, &settings[i], given[i]);
 		printf("%s%s\n", origin, given[i]);
 	}
 	return true;

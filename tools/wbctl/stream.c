@@ -141,6 +141,8 @@ static void do_file(const char *path, const struct stat *seen)
 	bool set = op->flag == FS_WRITE_STREAM_OP_SET;
 	int fd = open_seen(path, seen, set ? O_WRONLY : O_RDONLY);
 
+	if (fd < 0 && recursive && errno == ENOENT)
+		return;
 	if (fd < 0)
 		errx(1, "cannot open '%s' (%s): give a file that you may %s", path,
 		     strerror(errno), set ? "write" : "read");
@@ -150,7 +152,12 @@ static void do_file(const char *path, const struct stat *seen)
 
 static int visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
+	struct stat now;
+
 	(void)ftw;
+	/* files come and go in a directory that is in use */
+	if (type == FTW_NS && lstat(path, &now) && errno == ENOENT)
+		return 0;
 	if (type == FTW_NS || type == FTW_DNR)
 		errx(1, "cannot look into '%s': run wbctl as root", path);
 	if (S_ISREG(st->st_mode))

@@ -5,7 +5,7 @@ _wbctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words=
 
-	# bash takes contexts=2 for three words
+	# bash takes contexts=2 for three words, and 8:0 as well
 	[[ $cur != = ]] || cur=
 	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
 
@@ -20,7 +20,10 @@ _wbctl()
 		words='fs ino rotor least-loaded' ;;
 	*:set:workers:*)
 		words='1 2 4 8' ;;
-	3:set:*)
+	[3-9]:set:::* | [3-9]:set:*::)
+		;;
+	[3-9]:set:*)
+		[[ " ${COMP_WORDS[*]} " != *' = '* ]] || return 0
 		compopt -o nospace
 		words='contexts= affinity= workers=' ;;
 	2:apply:*:-*)

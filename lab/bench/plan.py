@@ -89,7 +89,7 @@ def plan(
             f"of these only the first {few} or so begin within the {budget} of --budget, and what is left "
             "out is said at the end: expected more time, or fewer --fs and --contexts"
         )
-    else:
+    elif not jobfile.hopeless(chosen):
         lines.append(
             "then more rounds of what is still open, and for what is decided the kernel's own number, other "
             f"affinities and more workers, until {budget} are over"
@@ -105,7 +105,7 @@ def _kept(
     if around is None:
         return []
     store = Store(around)
-    job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
+    job = fiojob.for_the_guest(chosen.name, chosen.job.text, job_folder)
     by_flavour = dict(zip(chosen.flavours, kernels, strict=True))
     return [boot for boot in boots if store.has(boot_task.task(boot, chosen, by_flavour, job, job_folder))]
 

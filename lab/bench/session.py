@@ -40,6 +40,8 @@ from lab.util.progress import duration
 OF_THE_WHOLE_RUN = (
     "latency_mean_us",
     "latency_p99_us",
+    "read_latency_p99_us",
+    "read_mib_s",
     "slowest_job_mib_s",
     "sync_s",
     "seconds",
@@ -141,7 +143,7 @@ def measure(
             ``.incomplete``.
     """
     out = console or report.terminal()
-    job = fiojob.inlined(chosen.name, chosen.job.text, job_folder)
+    job = fiojob.for_the_guest(chosen.name, chosen.job.text, job_folder)
     folder = results.create(root)
     boots = [replace(boot, is_profiled=profiled) for boot in schedule.boots(chosen)]
     search = None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -16,10 +17,14 @@ from lab.util.errors import LabError
 MOUNT = PurePosixPath("/mnt/test")
 #: Engines that write files, through the page cache unless the job says direct=1.
 ENGINES = ("io_uring", "libaio", "mmap", "posixaio", "psync", "pvsync", "pvsync2", "sync", "vsync")
+_SUBMITTING = ("io_uring", "libaio", "posixaio")
 #: What fio takes a comment for, wherever it stands in a line.
 COMMENT = re.compile(r"[;#].*")
 _INCLUDE = re.compile(r"^\s*include\s+(\S.*?)\s*$")
 _CACHE_OPTION = re.compile(r"^\s*(direct|buffered)\s*(=.*)?$")
+# Between the options that fio shows; where a job has it itself, something else stands in for it.
+_BETWEEN = " --"
+_STAND_IN = " \x1f"
 # fio's values of rw that write.
 _WRITING = ("write", "rw")
 # Variables of a scenario's job, which has its values in the guest only.
@@ -110,6 +115,25 @@ def inlined(name: str, text: str, folder: Path, depth: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
+def for_the_guest(name: str, text: str, folder: Path) -> str:
+    """Return the job as it runs: from any folder, and with latencies that have all of a write in them.
+
+    Raises:
+        LabError: as :func:`inlined`.
+    """
+    return with_whole_latencies(inlined(name, text, folder))
+
+
+def with_whole_latencies(text: str) -> str:
+    """Have fio count latencies from submission on, where an engine submits and does not wait.
+
+    A buffered write is throttled within its submission, by io_submit() or io_uring_enter(), which fio counts
+    apart from the time to completion.
+    """
+    submits = any(options.get("ioengine") in _SUBMITTING for options in sections(text))
+    return f"[global]\nlat_percentiles=1\n{text}" if submits else text
+
+
 def directories(text: str) -> list[str]:
     """Return the relative directories that the job expects to exist: fio makes files, not directories."""
     found: list[str] = []
@@ -145,12 +169,12 @@ def sections(text: str) -> list[dict[str, str]]:
     Each has the ``name`` of its section; an option without a value has an empty one. Of the names that fio
     has for an option there is the first.
     """
-    names = {one.strip() for line in text.splitlines() if (one := _section(line)) and one != "global"}
+    names = {one.strip() for line in text.splitlines() if (one := heading(line)) and one != "global"}
     common: dict[str, str] = {}
     found: list[dict[str, str]] = []
-    # The name of a section may have blanks in it.
-    for word in re.split(r"\s+--", _ask_fio(text).stdout.strip())[1:]:
-        key, _, value = (part.strip() for part in word.partition("="))
+    shown = _ask_fio(text.replace(_BETWEEN, _STAND_IN)).stdout.split(_BETWEEN)[1:]
+    for word in shown:
+        key, _, value = (part.strip() for part in word.replace(_STAND_IN, _BETWEEN).partition("="))
         if key == "name" and value in names:
             found.append(dict(common))
         options = found[-1] if found else common
@@ -166,15 +190,16 @@ def writes(options: Mapping[str, str]) -> bool:
 
 
 def check_globals(name: str, text: str) -> None:
-    """Check that there is one [global] at most, ahead of all sections.
+    """Check that each [global] is ahead of all sections.
 
     Raises:
-        LabError: there is another one, whose options fio shows as those of the section before it.
+        LabError: one is not, and fio shows its options as those of the section before it.
     """
-    listed = [one for line in text.splitlines() if (one := _section(line))]
-    if "global" in listed[1:]:
+    # To fio, [globalwrites] is one, too.
+    listed = [one.startswith("global") for line in text.splitlines() if (one := heading(line))]
+    if any(itertools.dropwhile(bool, listed)):
         raise LabError(
-            f"job {name}: a [global] after other sections is for those behind it only: expected one, at the "
+            f"job {name}: a [global] after other sections is for those behind it only: expected it at the "
             "top; write its options into the sections"
         )
 
@@ -215,14 +240,14 @@ def _files(text: str) -> list[tuple[str, _Files]]:
 
 def _files_of(options: Mapping[str, str]) -> list[tuple[str, _Files]]:
     """Name the files of a section as fio does (its filename, directory and filename_format)."""
-    jobs = _count(options, "numjobs")
+    jobs = count(options, "numjobs")
     names = _paths(options.get("filename", ""))
     form = options.get("filename_format", "$jobname.$jobnum.$filenum").replace("$jobname", options["name"])
-    of_each = len(names) or _count(options, "nrfiles")
-    count = of_each if "$filenum" in form and not names else 1
+    of_each = len(names) or count(options, "nrfiles")
+    made = of_each if "$filenum" in form and not names else 1
     folders = _paths(options.get("directory", "")) or [""]
     if "$jobnum" in form and not names:
-        count *= jobs
+        made *= jobs
         folders = [":".join(folders)]
         # Offsets grow by the same from job to job: on average they are that of the one in the middle.
         job = (jobs - 1) / 2
@@ -230,7 +255,7 @@ def _files_of(options: Mapping[str, str]) -> list[tuple[str, _Files]]:
         # Each job has one of them in turn, and all the first one for files that have their names.
         folders = folders[: 1 if names else jobs]
         job = jobs - 1
-    one = _Files(count, count * _mib_of_file(options, of_each, job), writes(options))
+    one = _Files(made, made * _mib_of_file(options, of_each, job), writes(options))
     return [(str(PurePosixPath(folder) / name), one) for folder in folders for name in names or [form]]
 
 
@@ -238,7 +263,7 @@ def _mib_of_file(options: Mapping[str, str], of_each: int, job: float) -> float:
     """Return the size of a file of a job of a section, by the job's number; 0 where it cannot be told."""
     if "filesize" in options:
         # It is that of the whole file, or between which sizes it is.
-        ends = [_mib(end) for end in re.split("[-:,]", options["filesize"])]
+        ends = [_mib(end) for end in ends_of(options["filesize"])]
         return max(end or 0.0 for end in ends) if None not in ends else 0.0
     size, offset, increment = (
         _mib(options.get(name, usual))
@@ -250,28 +275,33 @@ def _mib_of_file(options: Mapping[str, str], of_each: int, job: float) -> float:
     return size / of_each + offset + job * increment
 
 
-def _count(options: Mapping[str, str], name: str) -> int:
+def ends_of(size: str) -> list[str]:
+    """Return the ends of a range of sizes, or the one size."""
+    return re.split("[-:,]", size)
+
+
+def count(options: Mapping[str, str], name: str) -> int:
     """Return the number that an option has, 1 where it is missing.
 
     Raises:
         LabError: it is none that can be read.
     """
-    number = _number(options.get(name, "1"))
-    if number is None:
+    found = number(options.get(name, "1"))
+    if found is None:
         raise LabError(
             f"section [{options['name']}] has {name}={options[name]}: expected a whole number, such as 16, "
             "0x10 or 1k"
         )
-    return max(1, number)
+    return max(1, found)
 
 
 def _mib(text: str) -> float | None:
     """Return a size in MiB; None for what is no number of bytes, as a share of the device."""
-    size = _number(text)
+    size = number(text)
     return None if size is None else size / (1 << 20)
 
 
-def _number(text: str) -> int | None:
+def number(text: str) -> int | None:
     """Read a number as fio does: hexadecimal, or decimal with a unit, of which it takes Ki for 1000."""
     found = re.fullmatch(r"0x([0-9a-f]+)|(\d+)(?:([kmgtp])(i?))?b?", text.lower())
     if not found:
@@ -306,7 +336,8 @@ def _ask_fio(text: str) -> subprocess.CompletedProcess[str]:
             raise LabError("fio is not installed: install the Debian package fio") from error
 
 
-def _section(line: str) -> str | None:
+def heading(line: str) -> str | None:
+    """Return the name of the section that begins with a line; None: none does."""
     match = re.match(r"^\s*\[(.+)\]\s*$", COMMENT.sub("", line))
     return match[1] if match else None
 

@@ -42,6 +42,7 @@ def scenario_of(job: Path, **settings: Any) -> Scenario:
     fiojob.check_buffered(name, text, folder)
     ownjob.check(name, text, stopped_after_s=chosen.stopped_after_s)
     fiojob.check_paths(name, text, folder)
+    ownjob.check_sizes(name, text)
     ownjob.check_room(name, text, chosen.guest.device_mib)
     if _unspread(chosen):
         return chosen.model_copy(update={"bounds": [one for one in chosen.bounds if one != "bdis"]})
@@ -139,7 +140,18 @@ def from_job(
             f"run {job.name}: one context runs stock's code, so there is nothing to choose from: "
             f"expected a number above 1 among --contexts, or {AUTO}"
         )
+    for mib in dirty_limits_mib:
+        if mib >= memory_mib:
+            raise LabError(
+                f"run {job.name}: a dirty limit of {mib} MiB is never reached in {memory_mib} MiB of memory: "
+                "expected less; lower --dirty-limits-mib, or raise --memory"
+            )
     try:
+        if job.exists() and not job.is_file():
+            raise LabError(
+                f"job file {job}: read more than once, as no pipe can be: expected a regular file; write the "
+                "job into one"
+            )
         text = fiojob.inlined(job.name, job.read_text(encoding="utf-8"), job.resolve().parent)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"job file {job}: cannot be read as text: {error}") from error

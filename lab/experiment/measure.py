@@ -242,10 +242,10 @@ def cpu_busy(window: Sequence[Sample], cpus: int | None) -> float | None:
 def write_latency_us(fio: dict[str, Any]) -> tuple[float | None, float | None]:
     """Return mean and 99th percentile of the latency of all jobs' writes, in microseconds.
 
-    The mean is that of fio's ``lat`` (submission and completion). The percentile is that of ``clat``
-    (completion; ``lat`` for a job that has fio keep that), from the counts that fio keeps: the smallest
-    latency that at least 99% of the writes do not exceed. The largest of the jobs' own percentiles would be
-    that of whichever wrote least.
+    The mean is that of fio's ``lat`` (submission and completion). So is the percentile where fio was told to
+    count it, else it is that of ``clat`` (completion), which is all of a write that waits for it. It is from
+    the counts that fio keeps: the smallest latency that at least 99% of the writes do not exceed. The largest
+    of the jobs' own percentiles would be that of whichever wrote least.
     """
     jobs = [job["write"] for job in fio["jobs"] if job["write"]["lat_ns"].get("N")]
     if not jobs:
@@ -260,12 +260,12 @@ def latencies_ns(fio: dict[str, Any], kind: Literal["read", "write"]) -> Counter
 
     Args:
         fio: what fio wrote (``--output-format=json+``).
-        kind: which of them; their ``clat`` counts, or else their ``lat``.
+        kind: which of them; their ``lat`` counts, from submission on, or else their ``clat``.
     """
     bins: Counter[int] = Counter()
     for job in fio["jobs"]:
         of = job.get(kind, {})
-        counted = of.get("clat_ns", {}).get("bins") or of.get("lat_ns", {}).get("bins", {})
+        counted = of.get("lat_ns", {}).get("bins") or of.get("clat_ns", {}).get("bins", {})
         bins.update({int(ns): times for ns, times in counted.items()})
     return bins
 

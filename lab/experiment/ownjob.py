@@ -38,6 +38,9 @@ def expanded(name: str, text: str, environment: Mapping[str, str], cpus: int) ->
         return environment[found[1]]
 
     def line_of(line: str) -> str:
+        # fio replaces nothing there.
+        if fiojob.heading(line):
+            return line
         # fio does not read what is in a comment.
         read = fiojob.COMMENT.sub("", line)
         if _NCPUS in read and re.search("[-+*/]", read):
@@ -84,6 +87,37 @@ def check(name: str, text: str, *, stopped_after_s: float | None) -> None:
             )
     if stopped_after_s is not None:
         _check_begins_at_once(name, sections, stopped_after_s)
+
+
+def check_sizes(name: str, text: str) -> None:
+    """Check that each section that has files says how large they are: none is there before the job.
+
+    Args:
+        name: what to call the job in an error.
+        text: the job with what it includes, which fio takes.
+
+    Raises:
+        LabError: one does not: fio would fail in the guest, or read another number.
+    """
+    for one in fiojob.sections(text):
+        if one.get("ioengine", _USUAL_ENGINE) in fiojob.ENGINES and not _is_sized(one):
+            given = [f"{option}={one[option]}" for option in ("size", "filesize") if option in one]
+            raise LabError(
+                f"job {name}: section [{one['name']}] has {' and '.join(given) or 'no size='}, from which "
+                "fio cannot tell how large to make its files: expected a whole number with a unit, such as "
+                "size=7680m; write one"
+            )
+
+
+def _is_sized(options: Mapping[str, str]) -> bool:
+    """Say whether fio can tell from a section how large files are that are not there yet."""
+    size = options.get("size", "")
+    if "filesize" in options:
+        # With it size may be missing, or a share of it.
+        needed = fiojob.ends_of(options["filesize"]) + ([] if re.fullmatch(r"|\d+%", size) else [size])
+        return all(map(fiojob.number, needed))
+    # Without any they may grow until the device is full.
+    return bool(fiojob.number(size or options.get("fill_device", "0")))
 
 
 def check_room(name: str, text: str, device_mib: int) -> None:

@@ -17,9 +17,10 @@ SECTOR_BYTES = 512
 MIB = 1 << 20
 # Less than this is not yet a job at work: a filesystem dirties a little of its own accord.
 IDLE_PAGES = 256
-# A window shorter than this says nothing about a steady state, unless a shorter one was asked for.
+# A window shorter than this says nothing about a steady state. Of a longer one that was asked for, what the
+# job has left is more of a steady state than its whole run.
 MIN_WINDOW_S = 1.0
-# So much of the window that was asked for has to be there.
+# So much of a shorter window that was asked for has to be there.
 MIN_SHARE = 0.9
 
 

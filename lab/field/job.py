@@ -84,7 +84,8 @@ def load(path: Path, cpus: int) -> Job:
             f"job {path.name}: a section does not say how large its files are, so they might fill the disk: "
             "expected size= with a number, such as size=1g"
         )
-    return Job(re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "job", text, sum(sizes.values()))
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "job"
+    return Job(name, fiojob.with_whole_latencies(text), sum(sizes.values()))
 
 
 def check_confined(name: str, text: str) -> None:

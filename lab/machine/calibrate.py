@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.experiment import fiojob
 from lab.machine import devices
 from lab.util.errors import LabError
 
@@ -77,39 +78,43 @@ def read(path: Path) -> list[Point]:
         text = path.read_text(encoding="utf-8")
         # fio may put notes ahead of it.
         whole = json.loads(text[text.index("{") :])
-        jobs, common = whole["jobs"], whole.get("global options", {})
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError):
+        found = _points(path, whole["jobs"], whole.get("global options", {}))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise LabError(
             f"{path} is not what fio writes with --output-format=json: run fio so on {JOB}"
         ) from None
-    sections: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for job in jobs:
-        sections.setdefault((job["jobname"], job.get("groupid", 0)), []).append(job)
-    found = [_point(path, name, common, alike) for (name, _), alike in sections.items()]
-    points = [point for point in found if point]
     for kind in ("read", "write"):
-        depths = {point.depth for point in points if point.kind == kind}
+        depths = {point.depth for point in found if point.kind == kind}
         if 1 not in depths or len(depths) < 2:
             raise LabError(
                 f"{path} has {kind}s at the depths {sorted(depths) or 'none'}: expected random 4k {kind}s "
                 f"with iodepth=1 and with some more, as in {JOB}"
             )
-    return points
+    return found
+
+
+def _points(path: Path, jobs: list[dict[str, Any]], common: dict[str, str]) -> list[Point]:
+    """Return the points of all sections that are about pages anywhere."""
+    sections: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for job in jobs:
+        sections.setdefault((job["jobname"], job.get("groupid", 0)), []).append(job)
+    found = [_point(path, name, common, alike) for (name, _), alike in sections.items()]
+    return [point for point in found if point]
 
 
 def _point(path: Path, name: str, common: dict[str, str], jobs: list[dict[str, Any]]) -> Point | None:
     """Return the point of a section; None for one that is not about pages anywhere."""
-    own = {**common, **jobs[0].get("job options", {})}
+    own = {**common, **jobs[0].get("job options", {}), "name": name}
     kind = KINDS.get(own.get("rw", ""))
-    if kind is None or own.get("bs", "4k").lower() not in ("4k", "4096"):
+    if kind is None or fiojob.number(own.get("bs", "4k")) != PAGE_BYTES:
         return None
     if own.get("direct", "0") not in ("1", ""):
         raise LabError(f"{path}: section {name} went through the page cache: expected direct=1, as in {JOB}")
     pages_s = sum(job[kind]["iops"] for job in jobs)
     if pages_s <= 0:
         raise LabError(f"{path}: section {name} did nothing: expected it to run for some seconds")
-    each = int(own.get("iodepth", 1)) if own.get("ioengine", "psync") in QUEUEING else 1
-    return Point(kind, each * int(own.get("numjobs", 1)), pages_s)
+    each = fiojob.count(own, "iodepth") if own.get("ioengine", "psync") in QUEUEING else 1
+    return Point(kind, each * fiojob.count(own, "numjobs"), pages_s)
 
 
 def fit(points: Sequence[Point]) -> Fit:

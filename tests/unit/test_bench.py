@@ -434,6 +434,9 @@ def test_what_a_longer_run_has_written_is_compared_with_nothing(tmp_path: Path, 
     assert auto["contexts"] is None
     for figure in session.OF_THE_WHOLE_RUN:
         assert figure not in auto
+    # What fio tells of a run is told of the whole.
+    told = {"latency_mean_us", "latency_p99_us", "slowest_job_mib_s", "read_mib_s", "read_latency_p99_us"}
+    assert told < {*session.OF_THE_WHOLE_RUN}
     for figure in ("latency_p99_us", "sync_s", "extents"):
         assert stock[figure]["median"] == two[figure]["median"] > 0
     assert auto["flusher_cpu_s_per_gib"]["median"] > 0

@@ -88,9 +88,27 @@ def test_what_cannot_be_fitted_is_refused(
         calibrate.read(written(tmp_path, jobs, common))
 
 
-def test_what_fio_did_not_write_is_refused(tmp_path: Path) -> None:
+def test_numbers_are_those_that_fio_reads(tmp_path: Path) -> None:
+    jobs = [*of_the_drive(), section("deep", 9, rw="randread", iodepth="0x10", numjobs="1k", bs="0x1000")]
+    assert calibrate.read(written(tmp_path, jobs))[-1] == Point("read", 16 << 10, 9)
+    jobs[-1]["job options"]["iodepth"] = "3.7"
+    with pytest.raises(LabError, match=r"section \[deep\] has iodepth=3.7: expected a whole number"):
+        calibrate.read(written(tmp_path, jobs))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no fio",
+        '{"jobs": 5}',
+        '{"jobs": [{}]}',
+        '{"jobs": [{"jobname": "a", "job options": {"rw": "randread", "direct": "1"}}]}',
+        '{"jobs": [{"jobname": "a", "job options": {"rw": "randread", "bs": 4096}}]}',
+    ],
+)
+def test_what_fio_did_not_write_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "drive.json"
-    path.write_text("no fio")
+    path.write_text(text)
     with pytest.raises(LabError, match="is not what fio writes with --output-format=json"):
         calibrate.read(path)
 

@@ -169,6 +169,34 @@ def test_a_number_that_cannot_be_read_is_refused(line: str) -> None:
         fiojob.file_sizes(f"[a]\nrw=write\nsize=1m\n{line}\n")
 
 
+@pytest.mark.parametrize(("engine", "is_counted"), [("libaio", True), ("io_uring", True), ("psync", False)])
+def test_submission_is_a_part_of_latency_where_an_engine_does_not_wait(
+    engine: str, is_counted: bool, tmp_path: Path
+) -> None:
+    text = f"[global]\nsize=1m\n[a]\nrw=write\nioengine={engine}\n"
+    made = fiojob.for_the_guest("mine", text, tmp_path)
+    assert ("lat_percentiles" in fiojob.sections(made)[0]) == is_counted
+    assert made.endswith(text)
+
+
+@pytest.mark.parametrize("before", ["-- ", "--name=a --rw=read "])
+def test_what_looks_like_another_option_is_the_value_that_it_is_in(before: str) -> None:
+    text = f"[a]\nsize=1m\ndescription=a {before}b\n[other {before}job]\nrw=write\nfilename=f {before}g\n"
+    assert fiojob.sections(text) == [
+        {"name": "a", "size": "1m", "description": f'"a {before}b"'},
+        {"name": f"other {before}job", "rw": "write", "filename": f"f {before}g"},
+    ]
+
+
+@pytest.mark.parametrize("name", ["global", "globals"])
+def test_a_later_global_is_refused(name: str) -> None:
+    ahead = f"[global]\nsize=1m\n[{name}]\nrw=write\n[a]\n"
+    fiojob.check_globals("j", ahead)
+    assert fiojob.sections(ahead) == [{"size": "1m", "rw": "write", "name": "a"}]
+    with pytest.raises(LabError, match=r"job j: a \[global\] after other sections"):
+        fiojob.check_globals("j", f"[a]\nrw=write\n[{name}]\nsize=1m\n[b]\nrw=write\n")
+
+
 def test_files_that_are_only_read_are_not_written() -> None:
     text = (
         "[a]\nrw=read\nsize=1m\nnumjobs=8\n[b]\nreadwrite=randwrite\nsize=1m\n[c]\nrw=read\nfilename=b.0.0\n"

@@ -26,13 +26,15 @@ def _from_job(
     machine: scenario.Machine = "uml",
     cpus: int | None = 2,
     device: str = "nolat",
+    *,
+    dirty_limit_mib: int = 64,
 ) -> scenario.Scenario:
     return jobfile.from_job(
         path,
         fs=[fs],
         device=device,
         contexts=[2],
-        dirty_limits_mib=[64],
+        dirty_limits_mib=[dirty_limit_mib],
         machine=machine,
         cpus=cpus,
         memory_mib=4096,
@@ -72,6 +74,18 @@ def test_a_users_job_that_is_not_there(tmp_path: Path) -> None:
 def test_a_users_job_with_an_unknown_device(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="unknown device 'nolatt': expected nolat"):
         _from_job(_job(tmp_path), device="nolatt")
+
+
+def test_a_dirty_limit_beyond_the_memory(tmp_path: Path) -> None:
+    assert _from_job(_job(tmp_path), dirty_limit_mib=4095)
+    with pytest.raises(LabError, match=r"a dirty limit of 4096 MiB .* 4096 MiB .*; lower --dirty-limits-mib"):
+        _from_job(_job(tmp_path), dirty_limit_mib=4096)
+
+
+def test_a_job_is_in_a_regular_file() -> None:
+    # A pipe, of which the same is said, would wait for a writer if it were opened.
+    with pytest.raises(LabError, match=r"/dev/null: read more than once, .*: expected a regular file"):
+        _from_job(Path("/dev/null"))
 
 
 def said(found: scenario.Scenario) -> str:
@@ -163,6 +177,11 @@ def test_a_job_hears_its_real_obstacle_first(tmp_path: Path, text: str, why: str
     """As the examples that come with fio: their path, which is easy to mend, is not what keeps them out."""
     with pytest.raises(LabError, match=why):
         _scenario_of(_job(tmp_path, text), "brd")
+
+
+def test_a_job_whose_files_have_no_size(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"section \[a\] has no size="):
+        _scenario_of(_job(tmp_path, "[a]\nrw=write\n"), "brd")
 
 
 def test_one_context_alone_is_nothing_to_choose_from(tmp_path: Path) -> None:

@@ -183,6 +183,11 @@ def test_latency_of_a_job_that_counts_it_from_submission_on() -> None:
     assert measure.write_latency_us({"jobs": [{"write": writes}]}) == (20, 30)
 
 
+def test_a_percentile_has_the_submission_in_it_where_that_was_counted() -> None:
+    writes = {"lat_ns": {"N": 1, "mean": 30e3, "bins": {"30000": 1}}, "clat_ns": {"bins": {"500": 1}}}
+    assert measure.write_latency_us({"jobs": [{"write": writes}]}) == (30, 30)
+
+
 def test_latency_without_writes() -> None:
     reader = {"jobs": [THREE_JOBS["jobs"][2]]}
     assert measure.write_latency_us(reader) == (None, None)

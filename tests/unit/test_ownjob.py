@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from lab.experiment import fiojob, ownjob
@@ -50,12 +53,6 @@ def test_a_ramp_is_refused_where_the_job_is_stopped() -> None:
         check(f"{WRITER}ramp_time=2\n")
 
 
-def test_a_later_global_is_refused() -> None:
-    fiojob.check_globals("j", "[global]\nsize=1m\n[a]\nrw=write\n")
-    with pytest.raises(LabError, match=r"job j: a \[global\] after other sections"):
-        fiojob.check_globals("j", "[a]\nrw=write\n[global]\nsize=1m\n[b]\nrw=write\n")
-
-
 @pytest.mark.parametrize("line", ["stonewall", "wait_for_previous", "startdelay=3", "wait_for=load"])
 def test_a_phase_that_comes_later_is_refused_where_the_job_is_stopped(line: str) -> None:
     text = f"{WRITER}[later]\n{line}\nrw=write\nsize=1m\n"
@@ -77,6 +74,58 @@ def test_cpus_are_those_of_the_guest() -> None:
     assert ownjob.expanded("j", "numjobs=$ncpus # all\n", {}, 8) == "numjobs=8 # all\n"
     with pytest.raises(LabError, match=r"job j: numjobs=\$ncpus\*2 calculates .* write what comes out .* 8"):
         ownjob.expanded("j", "numjobs=$ncpus*2\n", {}, 8)
+
+
+def test_the_name_of_a_section_is_none_of_its_values() -> None:
+    text = "[rand-write-$ncpus-${SIZE}] ; all\n"
+    assert ownjob.expanded("j", text, {}, 8) == text
+
+
+def laid_out(text: str, folder: Path) -> bool:
+    """Say whether fio makes the files of a job; sparse ones."""
+    job = folder.with_suffix(".fio")
+    job.write_text(fiojob.layout_only(f"[global]\nfallocate=none\n{text}"))
+    return subprocess.run(["fio", str(job)], cwd=folder, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "size=0x100000",
+        "size=1MiB",
+        "filesize=64k",
+        "filesize=4k-64k",
+        "filesize=64k\nsize=50%",
+        "fill_fs=1",
+        "size=1m\nio_size=50%",
+        "size=1m\n[burn]\nioengine=cpuio\ncpuload=50",
+    ],
+)
+def test_files_of_a_size_are_taken(tmp_path: Path, lines: str) -> None:
+    text = f"[load]\nrw=write\n{lines}\n"
+    ownjob.check_sizes("mine", text)
+    assert laid_out(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("io_size=1m", "no size="),
+        ("fill_device=0", "no size="),
+        ("size=0", "size=0"),
+        ("size=50%", "size=50%"),
+        ("size=7.5m", "size=7.5m"),
+        ("filesize=1.5m", "filesize=1.5m"),
+        ("size=7.5m\nfilesize=1m", "size=7.5m and filesize=1m"),
+        # The reader's file would have to be there before any is made.
+        ("size=1m\nfilename=f\n[load]\nrw=read\nfilename=f", "no size="),
+    ],
+)
+def test_files_of_no_size_are_refused(tmp_path: Path, lines: str, said: str) -> None:
+    text = f"[load]\nrw=write\n{lines}\n"
+    with pytest.raises(LabError, match=rf"mine: section \[load\] has {said}, .*: expected a whole number"):
+        ownjob.check_sizes("mine", text)
+    assert not laid_out(text, tmp_path)
 
 
 def test_files_have_to_fit_on_the_device() -> None:

@@ -94,6 +94,13 @@ def test_what_is_built_and_what_the_cache_has_is_said(
 
 
 @pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize(("numjobs", "is_said"), [(1, False), (2, True)])
+def test_more_rounds_are_said_of_a_job_that_gets_them(job: Path, numjobs: int, is_said: bool) -> None:
+    job.write_text(f"[a]\nrw=randwrite\nsize=1m\nnumjobs={numjobs}\n")
+    assert any("then more rounds" in line for line in _said(job, SOURCE)) == is_said
+
+
+@pytest.mark.usefixtures("kernels")
 def test_without_a_qemu_nothing_is_known_of_the_cache(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PWB_QEMU", raising=False)
     assert _said(job, SOURCE)[0].startswith("2 CPUs nolat xfs stock: about ")

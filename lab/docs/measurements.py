@@ -224,7 +224,9 @@ def keep(folder: Path, name: str) -> Path:
         LabError: a bad name, no result, one that broke off, or one that is too large for git.
     """
     if not _NAME.fullmatch(name):
-        raise LabError(f"{name!r} names no measurement: expected small letters, digits and hyphens")
+        raise LabError(
+            f"{name!r} names no measurement: expected small letters, digits and hyphens; name it by --name"
+        )
     if not results.is_complete(folder):
         raise LabError(
             f"{folder.name} is of a run that broke off or still goes on: expected a whole result; the same "
@@ -236,6 +238,10 @@ def keep(folder: Path, name: str) -> Path:
         for path in sorted(folder.iterdir())
         if path.name in (SUMMARY, META) or path.suffix in PICTURES
     }
+    if about.view not in {None, *VIEWS}:
+        raise unknown_name("view", str(about.view), VIEWS)
+    if SUMMARY not in kept:
+        raise LabError(f"{folder} has no {SUMMARY}: expected a whole result; measure it again")
     if about.view in VIEWS_OF_CELLS:
         cells = _CELLS.validate_json(kept[SUMMARY])
         kept[SUMMARY] = results.text(results.without_raw(cells)).encode()

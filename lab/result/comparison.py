@@ -292,6 +292,9 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     low, high = None, None
     if cell and of:
         low, high = _bounds(bar.kind, cell, of, place, _candidates(place, bar.cell, bar.of))
+        # A bar's ratio has the one above the other also where less is better.
+        if _is_turned(bar.kind) and low and high:
+            low, high = significant(1 / high), significant(1 / low)
     met = None
     if ratio is not None:
         met = (bar.at_least is None or ratio >= bar.at_least) and (

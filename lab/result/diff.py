@@ -3,7 +3,7 @@
 
 Rounds of two results were not measured together, so they are two samples, not pairs. From
 :data:`rounds.PAIRS` rounds of both on a round counts once. With fewer the interval is that of the parts of
-their windows, widened by how far apart the boots of one kernel lie, as far as the results have measured it.
+their windows, widened by how far apart the boots of one kernel lie on that device, as both results show it.
 
 A dirty limit is the one that was set: the bytes, or the share of the memory, whatever that came to.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from lab.experiment.measure import COSTS, Spread
 from lab.result import verdict
-from lab.result.interval import Interval, ratio_interval
+from lab.result.interval import ASSUMED_NULL, Apart, Interval, ratio_interval
 from lab.result.report import in_order
 from lab.result.results import Cell, Key
 from lab.result.rounds import PAIRS
@@ -86,6 +86,7 @@ def markdown(
         for cells, meta in zip((before, after), metas, strict=True)
     )
     nulls = [_nulls(cells) for cells in (before, after)]
+    groups = grouped(Group.of, before), grouped(Group.of, after)
     pairs = {
         setting: _held(
             cell,
@@ -95,6 +96,7 @@ def markdown(
                 for null, one in zip(nulls, (cell, of_b[setting]), strict=True)
                 if (of := Group.of(one)) in null
             ],
+            verdict.apart_in(Group.of(cell), *groups),
         )
         for setting, cell in of_a.items()
         if setting in of_b
@@ -151,19 +153,26 @@ def _nulls(cells: Sequence[Cell]) -> dict[Group, float]:
     return {group: null for group, null in found.items() if null is not None}
 
 
-def _held(a: Cell, b: Cell, nulls: Sequence[float]) -> tuple[Cell, Verdict]:
-    """Hold B against A as a verdict holds a setting against stock; A comes back beside it."""
+def _held(a: Cell, b: Cell, nulls: Sequence[float], apart: Apart) -> tuple[Cell, Verdict]:
+    """Hold B against A as a verdict holds a setting against stock; A comes back beside it.
+
+    Args:
+        a: one of them.
+        b: the other one.
+        nulls: by how much one context was off from stock in their groups.
+        apart: how far boots of the same code lie apart there.
+    """
     return a, Verdict(
         cell=b,
         stock=a,
-        interval=_interval(a, b, nulls),
-        null=max(nulls, default=verdict.ASSUMED_NULL),
+        interval=_interval(a, b, apart),
+        null=max(nulls, default=ASSUMED_NULL),
         is_null_measured=bool(nulls),
         why="",
     )
 
 
-def _interval(a: Cell, b: Cell, nulls: Sequence[float]) -> Interval | None:
+def _interval(a: Cell, b: Cell, apart: Apart) -> Interval | None:
     """Return the rate of B as a multiple of A's; None where the rates are too few or not comparable."""
     if a.steady != b.steady:
         return None
@@ -172,7 +181,7 @@ def _interval(a: Cell, b: Cell, nulls: Sequence[float]) -> Interval | None:
     if rounds >= PAIRS:
         return ratio_interval([*map(statistics.fmean, ours)], [*map(statistics.fmean, base)])
     found = ratio_interval(sum(ours, ()), sum(base, ()))
-    return found.widened([1 + null for null in nulls], rounds) if found and nulls else found
+    return found.widened(apart, rounds) if found else None
 
 
 def _costs(a: Cell, b: Cell) -> list[str]:
@@ -207,7 +216,7 @@ def _row(a: Cell, one: Verdict, limit: str) -> tuple[str, ...]:
 def notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return what else two results differ in, by what they were measured with, a sentence each."""
     found = []
-    for name in ("job", "limits", "guest", "files", "mkfs", "parts"):
+    for name in ("job", "limits", "direct", "prepare", "guest", "files", "mkfs", "parts"):
         if _of(before, name) != _of(after, name):
             found.append(f"A and B differ in {name} of their scenarios: see meta.json of each")
     if before.get("fio") != after.get("fio"):

@@ -11,6 +11,27 @@ from typing import NamedTuple
 from scipy import stats
 
 CONFIDENCE = 0.95
+#: How far apart two measurements of one kernel are taken to lie where that was not measured.
+ASSUMED_NULL = 0.05
+
+
+class Apart(NamedTuple):
+    """How far boots of the same code lie apart.
+
+    Attributes:
+        spread: the root of the mean square of the logarithms of their ratios, whose mean is known: 0.
+        freedom: degrees of freedom of that, as many as there are ratios; infinite where it is assumed.
+    """
+
+    spread: float = math.log(1 + ASSUMED_NULL)
+    freedom: float = math.inf
+
+    @classmethod
+    def of(cls, nulls: Sequence[float]) -> Apart:
+        """Return that of ratios of two boots of the same code; what is assumed without any."""
+        if not nulls:
+            return cls()
+        return cls(math.sqrt(statistics.fmean([math.log(null) ** 2 for null in nulls])), len(nulls))
 
 
 class Interval(NamedTuple):
@@ -25,18 +46,17 @@ class Interval(NamedTuple):
         """Say it in words."""
         return f"{self.ratio:.2f}x stock [{self.low:.2f}, {self.high:.2f}]"
 
-    def widened(self, nulls: Sequence[float], rounds: int) -> Interval:
+    def widened(self, apart: Apart, rounds: int) -> Interval:
         """Add by how much whole runs of one kernel lie apart, of which an interval within runs knows nothing.
 
-        Student's t for a known mean, 1: the logarithms of the nulls have as many degrees of freedom as there
-        are. Both errors are independent, so their squares add up.
+        Student's t. Both errors are independent, so their squares add up.
 
         Args:
-            nulls: ratios of two runs of the same code, at least one.
+            apart: how far they lie apart.
             rounds: of how many pairs of runs this is the interval.
         """
-        apart = math.sqrt(statistics.fmean([math.log(null) ** 2 for null in nulls]) / rounds)
-        between = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(nulls))) * apart
+        factor = float(stats.t.ppf((1 + CONFIDENCE) / 2, apart.freedom))
+        between = factor * apart.spread / math.sqrt(rounds)
         half = math.hypot(math.log(self.high / self.ratio), between)
         return Interval(self.ratio, self.ratio * math.exp(-half), self.ratio * math.exp(half))
 

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from lab.result import plots, profile, report, results, verdict
+from lab.result.interval import ASSUMED_NULL
 from lab.result.provenance import TABLE
 from lab.result.results import Cell
 from lab.result.verdict import Group, Verdict
@@ -42,7 +43,7 @@ def render(folders: Sequence[Path]) -> str:
         left_columns=report.LEFT_COLUMNS,
         marks=report.MARKS,
         as_stock=f"{verdict.AS_STOCK:.0%}",
-        assumed_null=f"{verdict.ASSUMED_NULL:.0%}",
+        assumed_null=f"{ASSUMED_NULL:.0%}",
     )
 
 

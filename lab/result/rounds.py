@@ -20,20 +20,30 @@ def rounds_of(cell: Cell) -> dict[int, tuple[float, ...]]:
     return {number: of for number, of in enumerate(cell.rates) if of}
 
 
-def all_rates(cell: Cell) -> list[float]:
-    """Return the rates in the parts of all rounds."""
-    return [rate for of in rounds_of(cell).values() for rate in of]
-
-
 def rates_to_choose(cell: Cell) -> list[float]:
     """Return the rates that a setting is chosen by: those of its first round."""
     return [*next(iter(rounds_of(cell).values()), ())]
 
 
-def rates_to_judge(cell: Cell) -> list[float]:
-    """Return the rates that a setting is judged by: those of all rounds but the first, if it has several."""
-    rounds = [*rounds_of(cell).values()]
-    return [rate for of in rounds[1:] for rate in of] if len(rounds) > 1 else rates_to_choose(cell)
+def rates_to_judge(cell: Cell, base: Cell, *, has_chosen: bool) -> tuple[list[float], list[float]]:
+    """Return the rates that two cells are compared by, those in the parts of the rounds that have both.
+
+    They are multiples of the base's mean of their round: what a round has in common is not in them.
+
+    Args:
+        cell: one of them.
+        base: the other one.
+        has_chosen: whether the first of several has chosen one of the two, and is left out.
+    """
+    common = _common_rounds(cell, base)
+    if has_chosen and len(common) > 1:
+        del common[0]
+    means = {number: statistics.fmean(base.rates[number]) for number in common}
+    ours, theirs = (
+        [rate / (means[number] or 1) for number in common for rate in one.rates[number]]
+        for one in (cell, base)
+    )
+    return ours, theirs
 
 
 def are_comparable(cell: Cell, base: Cell | None) -> bool:

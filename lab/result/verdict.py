@@ -7,35 +7,33 @@ as all settings together need: for m of them one of 1 - 0.05 / m (Bonferroni).
 
 Two boots of one kernel can differ by more than the parts of a window do. So from :data:`rounds.PAIRS` rounds
 on a round counts once, as the ratio of its rates. With fewer, the interval of the parts is widened by how
-much the boots of the null lie apart: else looking until something is decided would find gains of stock over
+much boots of the same code lie apart, in all groups of the result with this device and so many CPUs, or in
+the group itself if that is more: else looking until something is decided would find gains of stock over
 itself.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lab.experiment.axes import axes_of
 from lab.experiment.measure import COSTS, Spread
-from lab.result.interval import CONFIDENCE, Interval, paired_interval, ratio_interval
+from lab.result.interval import ASSUMED_NULL, CONFIDENCE, Apart, Interval, paired_interval, ratio_interval
 from lab.result.results import Cell
 from lab.result.rounds import (
     PAIRS,
-    all_rates,
     are_comparable,
     paired_figures,
     paired_rates,
     rates_to_choose,
     rates_to_judge,
-    rounds_of,
 )
 from lab.util.grouping import grouped
 
-#: How far apart two measurements of one kernel are taken to lie where the result has no null.
-ASSUMED_NULL = 0.05
 #: What lies within this of stock, its interval included, is as good as stock; so are two settings.
 AS_STOCK = 0.03
 #: From so many busy CPUs on nothing is left for more flushers.
@@ -68,6 +66,11 @@ class Group(NamedTuple):
     def of(cls, cell: Cell) -> Group:
         """Return that of a cell."""
         return cls(cell.device, cell.machine, cell.cpus, cell.fs, cell.dirty_limit_mib, cell.layout)
+
+    @property
+    def booted_on(self) -> tuple[str, str, int]:
+        """Return device, machine and CPUs: there boots of one kernel lie about equally far apart."""
+        return self.device, self.machine, self.cpus
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,17 @@ class Verdict:
     @property
     def _doubt(self) -> str:
         """Say why an interval decides nothing."""
-        if self.interval and self.interval.low > 1 and self.interval.ratio <= 1 + max(self.null, AS_STOCK):
-            return "a little more than stock, and no gain to rely on"
+        margin = max(self.null, AS_STOCK)
+        if self.interval and self.interval.low > 1:
+            is_small = self.interval.ratio <= 1 + margin
+            return (
+                "a little more than stock, and no gain to rely on"
+                if is_small
+                else "more than stock, by how much is open"
+            )
+        if self.interval and self.interval.high < 1:
+            is_small = self.interval.ratio >= 1 - margin
+            return "a little less than stock" if is_small else "less than stock, by how much is open"
         return "not told apart from stock"
 
     @property
@@ -148,7 +160,8 @@ class Verdict:
                 "no interval, for only one of the two ran all through the window: give the job more to do "
                 "(time_based, or a larger size)"
             )
-        has_few = min(len(rates_to_judge(cell)) for cell in (self.cell, self.stock) if cell) < 2
+        rates = rates_to_judge(self.cell, self.stock, has_chosen=True) if self.stock else ()
+        has_few = min(map(len, rates), default=0) < 2
         return "too few rates for an interval" if has_few else "no interval, for a rate is 0"
 
     @property
@@ -178,17 +191,22 @@ class Verdict:
         return ", ".join(said)
 
 
-def verdict(cells: Sequence[Cell]) -> Verdict | None:
-    """Judge the cells of one group; None if there is nothing in it but stock, bounds and the null."""
+def verdict(cells: Sequence[Cell], apart: Apart | None = None) -> Verdict | None:
+    """Judge the cells of one group; None if there is nothing in it but stock, bounds and the null.
+
+    Args:
+        cells: the group's.
+        apart: how far boots of the same code lie apart; None: as the group shows it.
+    """
     ours = [cell for cell in cells if cell.variant == "parallel" and not is_null(cell)]
     if not ours:
         return None
-    one, stock = _null_pair(cells)
-    nulls, tried = _nulls(one, stock), len(ours)
+    stock, tried = _stock(cells), len(ours)
+    apart = apart or Apart.of(_nulls(cells))
     # What nobody can judge is no answer where something else can be judged.
-    ours = [cell for cell in ours if stock and _interval(cell, stock, nulls, tried)] or ours
+    ours = [cell for cell in ours if stock and _interval(cell, stock, apart, tried)] or ours
     worth = dict(zip(map(id, ours), _worths(ours, stock), strict=True))
-    whole = [cell for cell in ours if not (stock and _shatters(cell, stock))]
+    whole = [cell for cell in ours if not (stock and _shatters(cell, stock, worth[id(cell)]))]
     best = max(worth[id(cell)] for cell in whole or ours)
     as_good = [cell for cell in whole or ours if worth[id(cell)] >= best * (1 - AS_STOCK)]
     chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -worth[id(cell)]))
@@ -196,7 +214,7 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
     return Verdict(
         cell=chosen,
         stock=stock,
-        interval=_interval(chosen, stock, nulls, tried) if stock else None,
+        interval=_interval(chosen, stock, apart, tried) if stock else None,
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
         why=_why(chosen, stock, cells) if stock else "",
@@ -205,15 +223,32 @@ def verdict(cells: Sequence[Cell]) -> Verdict | None:
 
 def verdicts(cells: Iterable[Cell]) -> dict[Group, Verdict]:
     """Judge every group of cells, in order of appearance."""
-    found = {group: verdict(of) for group, of in grouped(Group.of, cells).items()}
+    groups = grouped(Group.of, cells)
+    found = {group: verdict(of, apart_in(group, groups)) for group, of in groups.items()}
     return {group: one for group, one in found.items() if one is not None}
+
+
+def apart_in(group: Group, *results: Mapping[Group, Sequence[Cell]]) -> Apart:
+    """Return how far boots of the same code lie apart in a group: as on its machine, if not farther.
+
+    One null is little to go by, and a group may have none; but a filesystem may vary more than others.
+    """
+    nulls = [(other, null) for groups in results for other, of in groups.items() for null in _nulls(of)]
+    apart = Apart.of([null for other, null in nulls if other.booted_on == group.booted_on])
+    own = [null for other, null in nulls if other == group]
+    return apart._replace(spread=max(apart.spread, Apart.of(own).spread)) if own else apart
+
+
+def _nulls(cells: Sequence[Cell]) -> list[float]:
+    """Return what one context came to in each round of a group, as multiples of stock."""
+    one, stock = next((cell for cell in cells if is_null(cell)), None), _stock(cells)
+    return [ours / base for ours, base in paired_rates(one, stock) if ours and base] if one and stock else []
 
 
 def measured_null(cells: Sequence[Cell]) -> float | None:
     """Return by how much one context was off from stock, by the rounds that judge; None if not known."""
-    one, stock = _null_pair(cells)
-    found = _null(one, stock, by=rates_to_judge)
-    return _null(one, stock, by=rates_to_choose) if found is None else found
+    found = _nulls(cells)
+    return _off(found[1:] or found)
 
 
 def is_null(cell: Cell) -> bool:
@@ -227,7 +262,7 @@ def is_null(cell: Cell) -> bool:
 
 def null(cells: Sequence[Cell]) -> float:
     """Return by how much one context was off from stock in a group of cells; what is assumed without it."""
-    found = _null(*_null_pair(cells), by=all_rates)
+    found = _off(_nulls(cells))
     return ASSUMED_NULL if found is None else found
 
 
@@ -240,43 +275,40 @@ def compared(cell: Cell, base: Cell, cells: Sequence[Cell], candidates: int) -> 
         cells: their group, for the null.
         candidates: of how many cells it is the best, by all rounds; 1 if nobody has chosen it.
     """
-    return _interval(cell, base, _nulls(*_null_pair(cells)), candidates, has_chosen=False)
+    return _interval(cell, base, Apart.of(_nulls(cells)), candidates, has_chosen=False)
 
 
 def _interval(
-    cell: Cell, base: Cell, nulls: Sequence[float], candidates: int, *, has_chosen: bool = True
+    cell: Cell, base: Cell, apart: Apart, candidates: int, *, has_chosen: bool = True
 ) -> Interval | None:
     """Return the interval of the best of so many settings, as a multiple of a base.
 
     Args:
         cell: that setting.
         base: what it is compared with.
-        nulls: of runs of one kernel, the ratios of two; widen the interval where rounds are few.
+        apart: how far boots of the same code lie apart; widens the interval where rounds are few.
         candidates: of how many settings it is the best.
         has_chosen: whether the first of several rounds has chosen it, and so cannot judge; else all of them
             do both, and the interval is as wide as all settings together need.
     """
     if not are_comparable(cell, base):
         return None
-    rounds = len(rounds_of(cell))
+    rounds = len(paired_rates(cell, base))
     confidence = CONFIDENCE if has_chosen and rounds > 1 else 1 - (1 - CONFIDENCE) / candidates
     judging = paired_rates(cell, base)[has_chosen:]
     if len(judging) >= PAIRS:
         return paired_interval(judging, confidence)
-    rates = rates_to_judge if has_chosen else all_rates
-    found = ratio_interval(rates(cell), rates(base), confidence)
-    return found.widened(nulls, max(1, rounds - has_chosen)) if found and nulls else found
+    found = ratio_interval(*rates_to_judge(cell, base, has_chosen=has_chosen), confidence)
+    return found.widened(apart, max(1, rounds - has_chosen)) if found else None
 
 
-def _null_pair(cells: Sequence[Cell]) -> tuple[Cell | None, Cell | None]:
-    """Return the cell of one context, and stock's."""
-    stock = next((cell for cell in cells if cell.variant == "stock"), None)
-    return next((cell for cell in cells if is_null(cell)), None), stock
+def _stock(cells: Sequence[Cell]) -> Cell | None:
+    return next((cell for cell in cells if cell.variant == "stock"), None)
 
 
-def _nulls(one: Cell | None, stock: Cell | None) -> list[float]:
-    """Return what one context came to in each round, as multiples of stock."""
-    return [ours / base for ours, base in paired_rates(one, stock) if ours and base] if one and stock else []
+def _off(nulls: Sequence[float]) -> float | None:
+    """Return by how much the mean of ratios is off from 1; None without any."""
+    return abs(math.exp(statistics.fmean(map(math.log, nulls))) - 1) if nulls else None
 
 
 def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
@@ -284,11 +316,21 @@ def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
     return paired_interval(paired_figures(cell, stock, field, first=1))
 
 
-def _shatters(cell: Cell, stock: Cell) -> bool:
-    """Say whether a setting puts files in many more pieces, and gains too little for that."""
-    ours, base = cell.extents, stock.extents
-    has_more = bool(ours and base and ours.median >= PIECES * max(base.median, 1))
-    return has_more and (cell.ratio_to_stock or 0) < WORTH_PIECES
+def _shatters(cell: Cell, stock: Cell, worth: float) -> bool:
+    """Say whether a setting puts files in many more pieces, and gains too little for that.
+
+    Args:
+        cell: the setting.
+        stock: what it is held against.
+        worth: what the setting is chosen by, a multiple of stock.
+    """
+    if chosen_by := paired_figures(cell, stock, "extents")[:1]:
+        [(ours, base)] = chosen_by
+    elif cell.extents and stock.extents:
+        ours, base = cell.extents.median, stock.extents.median
+    else:
+        return False
+    return ours >= PIECES * max(base, 1) and worth < WORTH_PIECES
 
 
 def _worths(cells: Sequence[Cell], stock: Cell | None) -> list[float]:
@@ -305,14 +347,6 @@ def _worths(cells: Sequence[Cell], stock: Cell | None) -> list[float]:
 def _mean(rates: Sequence[float]) -> float | None:
     """Return the mean, for what the parts of a window write adds up; None without rates, or where it is 0."""
     return statistics.fmean(rates) or None if rates else None
-
-
-def _null(one: Cell | None, stock: Cell | None, by: Callable[[Cell], list[float]]) -> float | None:
-    if one and not are_comparable(one, stock):
-        return None
-    ours = _mean(by(one)) if one else None
-    base = _mean(by(stock)) if stock else None
-    return abs(ours / base - 1) if ours and base else None
 
 
 def _why(cell: Cell, stock: Cell, cells: Sequence[Cell]) -> str:

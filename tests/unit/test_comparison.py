@@ -240,6 +240,24 @@ def test_bars_compare_two_cells() -> None:
     assert _cleared({"contexts": "worst"}, {"variant": "stock"}, runs, at_most=0.9).met
 
 
+def test_a_bar_for_what_is_better_small_lies_within_its_interval() -> None:
+    stock, four = (
+        [
+            one.model_copy(update={"figures": one.figures.model_copy(update={"latency_p99_us": p99})})
+            for one, p99 in of
+        ]
+        for of in (
+            zip(samples.measured("stock", 1, 128, [100.0] * 4), [100.0, 101, 99, 100], strict=True),
+            zip(samples.measured("parallel", 4, 128, [100.0] * 4), [201.0, 199, 200, 202], strict=True),
+        )
+    )
+    bar = {"claim": "b", "kind": "p99", "cell": {"contexts": 4}, "of": {"variant": "stock"}, "at_most": 1.05}
+    [found] = comparison.clear(_scenario(bars=[bar]), results.cells("s", [*stock, *four]))
+    assert found.low and found.measured and found.high
+    assert found.low < found.measured < found.high
+    assert found.measured == pytest.approx(2, rel=0.01)
+
+
 def test_a_bar_is_for_the_number_that_the_kernel_finds() -> None:
     runs = [
         *_rates(100, (1, 100), (8, 300)),

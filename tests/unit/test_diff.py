@@ -63,9 +63,9 @@ def test_a_round_counts_once_where_there_are_several() -> None:
     assert rows(diff.markdown(before, after)) == [
         "120 (99..141) | 140 (119..161) | 1.17 [0.82, 1.66] | not told apart |"
     ]
-    # With one round the parts are all that there is.
+    # With one round the parts are all that there is, and how far boots lie apart is assumed.
     one_round = rows(diff.markdown(parts([[99, 100, 101]]), parts([[119, 120, 121]])))
-    assert one_round == ["100 (99..101) | 120 (119..121) | 1.20 [1.17, 1.23] | more |"]
+    assert one_round == ["100 (99..101) | 120 (119..121) | 1.20 [1.09, 1.32] | more |"]
 
 
 def test_an_interval_of_parts_is_widened_by_the_null() -> None:
@@ -73,6 +73,18 @@ def test_an_interval_of_parts_is_widened_by_the_null() -> None:
     before, after = [parts([[99, 100, 101]]), parts([[111, 112, 113]])]
     said = rows(diff.markdown([*stock, *null, *before], [*stock, *null, *after]))
     assert said[2] == "100 (99..101) | 112 (111..113) | 1.12 [1.03, 1.22] | not told apart |"
+
+
+def test_direct_io_is_widened_by_what_the_cache_shows_of_the_device() -> None:
+    stock, null = parts([[99, 100, 101]], None), parts([[99, 100, 101]], 1)
+    before, after = (
+        [cell.model_copy(update={"dirty_limit_mib": None, "variant": "direct"}) for cell in parts([rates], 4)]
+        for rates in ([99.0, 100, 101], [101.0, 102, 103])
+    )
+    alone = rows(diff.markdown(before, after))
+    assert alone == ["100 (99..101) | 102 (101..103) | 1.02 [0.92, 1.13] | not told apart |"]
+    said = rows(diff.markdown([*stock, *null, *before], [*stock, *null, *after]))
+    assert said[-1] == "100 (99..101) | 102 (101..103) | 1.02 [1.00, 1.04] | the same |"
 
 
 def test_a_result_of_one_context_alone_has_a_null() -> None:

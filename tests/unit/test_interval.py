@@ -10,7 +10,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from lab.result.interval import Interval, mean_bounds, paired_interval, ratio_interval
+from lab.result.interval import Apart, Interval, mean_bounds, paired_interval, ratio_interval
 
 
 def test_it_is_welchs_interval_of_rates_as_shares_of_their_mean() -> None:
@@ -71,8 +71,14 @@ def test_too_few_rates_or_none_at_all_give_no_interval(ours: list[float], base: 
     assert ratio_interval(ours, base) is None
 
 
+def test_how_far_runs_lie_apart_is_assumed_where_nothing_shows_it() -> None:
+    found = Interval(2.0, 2.0, 2.0).widened(Apart.of([]), rounds=1)
+    half = 1.96 * math.log(1.05)
+    assert found == pytest.approx((2.0, 2.0 * math.exp(-half), 2.0 * math.exp(half)), rel=1e-4)
+
+
 def test_runs_that_lie_apart_widen_an_interval_within_runs() -> None:
-    found = Interval(2.0, 2.0 / 1.01, 2.0 * 1.01).widened([1.02, 1 / 1.02], rounds=2)
+    found = Interval(2.0, 2.0 / 1.01, 2.0 * 1.01).widened(Apart.of([1.02, 1 / 1.02]), rounds=2)
     between = float(stats.t.ppf(0.975, 2)) * math.log(1.02) / math.sqrt(2)
     half = math.hypot(math.log(1.01), between)
     assert found == pytest.approx((2.0, 2.0 * math.exp(-half), 2.0 * math.exp(half)))

@@ -99,6 +99,20 @@ def test_bad_name_and_no_result_are_errors(kept: Path) -> None:
         measurements.keep(kept, "docs")
 
 
+def test_what_was_kept_stays_where_the_next_one_is_not_whole(kept: Path) -> None:
+    folder = kept.parent / "results" / "past"
+    before = (kept.parent / "measurements" / "past" / "summary.json").read_bytes()
+    about = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(about | {"view": "odd"}))
+    with pytest.raises(LabError, match="odd"):
+        measurements.keep(folder, "past")
+    (folder / "meta.json").write_text(json.dumps(about))
+    (folder / "summary.json").unlink()
+    with pytest.raises(LabError, match=r"has no summary\.json"):
+        measurements.keep(folder, "past")
+    assert (kept.parent / "measurements" / "past" / "summary.json").read_bytes() == before
+
+
 def test_result_is_kept_by_the_name_of_its_scenario(kept: Path) -> None:
     folder = kept.parent / "results" / "past"
     assert measurements.name_of(folder) == "past"

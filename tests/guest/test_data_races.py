@@ -48,9 +48,13 @@ LOADS = {
 UNLOCKED_IN_STOCK = {"wbc_attach_and_unlock_inode", "wbc_detach_inode", "wb_wait_for_completion_cb"}
 # So does a throttled writer: it notes when it went to sleep (last_bdp_sleep), and whether the limit is
 # exceeded (dirty_exceeded), by which others look sooner whether they have to pause. These loads throttle
-# theirs.
+# theirs, by vm.dirty_bytes: its handler sets dirty_limit, of which flushers take the size of their chunks.
 THROTTLED = {"resize-xfs", "resize-ext4", "resize-f2fs"}
-UNLOCKED_WHERE_THROTTLED = {"balance_dirty_pages", "balance_dirty_pages_ratelimited_flags"}
+UNLOCKED_WHERE_THROTTLED = {
+    "balance_dirty_pages",
+    "balance_dirty_pages_ratelimited_flags",
+    "dirty_bytes_handler",
+}
 
 
 @pytest.fixture(scope="module")

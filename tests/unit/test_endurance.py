@@ -65,6 +65,13 @@ def test_what_grows_is_objected_to() -> None:
     assert PROBE.objections(slower)[0].startswith("xfs: writes, 4,7")
 
 
+def test_a_step_that_stays_is_objected_to() -> None:
+    [said] = PROBE.objections(rounds(kernel_mib=lambda number: 100 + 50 * (number > 80) + number % 3))
+    assert said.startswith("xfs: kernel memory, 101.0 at first, is worse by 4")
+    slower = rounds(writes_s=lambda number: 5000 - 2000 * (number > 80))
+    assert PROBE.objections(slower)[0].startswith("xfs: writes, 5,000")
+
+
 def test_what_goes_up_and_down_is_not() -> None:
     assert PROBE.objections(rounds(kernel_mib=lambda number: 100 + 20 * (number % 5))) == []
     # What fills up in the first quarter, and then stays.

@@ -171,17 +171,21 @@ def worse(rounds: Sequence[Round], name: str, figure: Figure) -> tuple[float, fl
     """Return what a figure was at first, and by what part of that it surely got worse until the end.
 
     The trend is the median of the slopes between all pairs of rounds (Theil and Sen), and surely means the
-    end of its interval of 95% that is nearer to none. With fewer rounds than :data:`LEAST_ROUNDS` there is
-    none.
+    end of its interval of 95% that is nearer to none. A step has no such trend: it is what lies between all of
+    the first tenth and all of the last. With fewer rounds than :data:`LEAST_ROUNDS` there is neither.
     """
     values = [float(getattr(one, name)) for one in rounds]
-    before = statistics.median(values[: max(1, len(values) // TENTH)])
+    count = max(1, len(values) // TENTH)
+    first, last = values[:count], values[-count:]
+    before = statistics.median(first)
     if len(rounds) < LEAST_ROUNDS:
         return before, 0
     at_s = [one.at_s for one in rounds]
     trend = stats.theilslopes(values, at_s, alpha=0.95)
-    slope = trend.low_slope if figure.better == "less" else -trend.high_slope
-    return before, slope * (at_s[-1] - at_s[0]) / max(before, 1)
+    is_less_better = figure.better == "less"
+    slope = trend.low_slope if is_less_better else -trend.high_slope
+    step = min(last) - max(first) if is_less_better else min(first) - max(last)
+    return before, max(slope * (at_s[-1] - at_s[0]), step) / max(before, 1)
 
 
 def draw(recorded: Mapping[str, Recorded], path: Path) -> None:

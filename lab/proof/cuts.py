@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from lab.bench import cluster
 from lab.bench.cluster import SideBySide
@@ -63,7 +65,7 @@ class Outcome:
         machine: the guest's machine.
         cpus: its CPUs.
         seed: replays what it did.
-        cuts: how many cuts.
+        cuts: how many cuts were done.
         promised: sectors and names that had to be there, over all cuts.
         longer: files that held what was promised, and more behind it.
         lost: what was lost, a text each; also a report of the kernel.
@@ -175,9 +177,8 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
     command = ["env", f"PYTHONPATH={REPO}", python, "-S", "-m", "tests.guest.cuts"]
     command += [job.fs, str(job.seed), str(job.cuts), *(["--lie"] if lie else [])]
     began = time.monotonic()
-    counts = dict.fromkeys(("promised", "longer", "mended", "passes"), 0)
-    settings: dict[str, int] = {}
-    taken: dict[str, int] = {}
+    said = io.StringIO()
+    failed = []
     try:
         done = guest.run(
             job.kernel,
@@ -188,42 +189,68 @@ def boot(job: Job, *, lie: bool = False) -> Outcome:
             cpus=job.cpus,
             mem_mib=MEM_MIB,
             timeout_s=300 + _SLOWEST_CUT_S * job.cuts,
+            stream=said,
         )
         if done.status:
-            lost = [f"the guest's program ended with status {done.status}: {done.output[-2000:]}"]
-        else:
-            found = json.loads(done.output.splitlines()[-1])
-            counts = {name: found[name] for name in counts}
-            settings, taken = found["settings"], found["taken"]
-            lost = [json.dumps(one) for one in found["lost"]]
+            failed = [f"the guest's program ended with status {done.status}: {done.output[-2000:]}"]
     except GuestError as error:
-        lost = [str(error)]
+        failed = [str(error)]
+    each = _told(said.getvalue())
+    if not failed and len(each) < job.cuts:
+        failed = [f"the guest told of {len(each)} cuts, expected {job.cuts}"]
+    settings: Counter[str] = Counter()
+    taken: Counter[str] = Counter()
+    for one in each:
+        settings.update(f"{name} {value}" for name, value in one["way"].items())
+        taken.update(one["taken"])
     return Outcome(
         fs=job.fs,
         kernel=job.flavour,
         machine=job.machine,
         cpus=job.cpus,
         seed=job.seed,
-        cuts=job.cuts,
-        **counts,
-        settings=settings,
-        taken=taken,
-        lost=lost,
+        cuts=len(each),
+        promised=sum(one["promised"] for one in each),
+        longer=sum(one["longer"] for one in each),
+        mended=sum(one["mended"] for one in each),
+        passes=sum(one["passes"] for one in each),
+        settings=dict(settings),
+        taken=dict(taken),
+        lost=[*_lost(each), *failed],
         host_s=round(time.monotonic() - began, 1),
     )
 
 
+def _told(said: str) -> list[dict[str, Any]]:
+    """Return what a guest has told of each cut, whatever became of it amid the next one."""
+    lines = [line for line in said.splitlines(keepends=True) if line.startswith('{"cut":')]
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def _lost(each: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what was lost by cuts, with the number and the settings of each."""
+    return [
+        json.dumps({"cut": one["cut"], "way": one["way"], "what": what})
+        for one in each
+        for what in one["lost"]
+    ]
+
+
 def keep(found: Sequence[Outcome], kernel: Kernel, folder: Path) -> None:
-    """Add outcomes to those in a folder; one of the same guest and seed replaces the one before.
+    """Add outcomes to those in a folder; one replaces that of the same guest and seed which lost the same.
+
+    With another timing a seed may lose nothing, which does not undo what it has lost.
 
     Args:
         found: the outcomes, at least one.
         kernel: that of the guests.
         folder: of the result; what it has of another change is left behind.
     """
-    provenance.add(
-        folder, NAME, found, key=lambda one: (*_guest_of(one), one.seed), kernels=[kernel], table=table
-    )
+    provenance.add(folder, NAME, found, key=_key, kernels=[kernel], table=table)
+
+
+def _key(one: Outcome) -> tuple[object, ...]:
+    return *_guest_of(one), one.seed, tuple(one.lost)
 
 
 def _guest_of(one: Outcome) -> tuple[str, str, int, str]:

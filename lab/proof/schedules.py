@@ -192,16 +192,18 @@ def _script(job: Job) -> str:
 
 
 def keep(found: Sequence[Outcome], kernel: Kernel, folder: Path) -> None:
-    """Add outcomes to those in a folder; one of the same guest and seed replaces the one before.
+    """Add outcomes to those in a folder; one replaces that of the same guest and seed which found the same.
 
     Args:
         found: the outcomes, at least one.
         kernel: that of the guests.
         folder: of the result; what it has of another change is left behind.
     """
-    provenance.add(
-        folder, NAME, found, key=lambda one: (*_guest_of(one), one.seed), kernels=[kernel], table=table
-    )
+    provenance.add(folder, NAME, found, key=_key, kernels=[kernel], table=table)
+
+
+def _key(one: Outcome) -> tuple[object, ...]:
+    return *_guest_of(one), one.seed, one.found
 
 
 def _guest_of(one: Outcome) -> tuple[str, str, int]:

@@ -133,6 +133,8 @@ def _outcome(proof: str, test: str, cases: Sequence[ElementTree.Element]) -> Out
 def keep(found: Sequence[Outcome], folder: Path) -> None:
     """Put what became of a proof into a folder, instead of what is there of the same tests.
 
+    A test that has failed stays there when it passes later, for it need not fail each time.
+
     Args:
         found: the outcomes.
         folder: of the result; what it has of another change is left behind.
@@ -140,8 +142,8 @@ def keep(found: Sequence[Outcome], folder: Path) -> None:
     provenance.add(folder, NAME, found, key=_place, kernels=[], table=table)
 
 
-def _place(one: Outcome) -> tuple[int, str]:
-    return list(PROOFS).index(one.proof), one.test
+def _place(one: Outcome) -> tuple[int, str, int]:
+    return list(PROOFS).index(one.proof), one.test, one.failed
 
 
 def table(found: Sequence[Outcome]) -> str:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,7 +48,7 @@ def collect(
     are_mixed = len({kernel.machine for kernel in listed}) > 1
     return {
         "view": view,
-        "command": shlex.join(["./pwb", *sys.argv[1:]]),
+        "command": _command(sys.argv[1:]),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "host": {
             "cpus": len(os.sched_getaffinity(0)),
@@ -67,6 +68,12 @@ def collect(
         "commit": change.commit(),
         "changed_files": len(output(["git", "-C", str(REPO), "status", "--porcelain"]).splitlines()),
     }
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return the command line without where its result went, which is a path of this machine."""
+    said = shlex.join(["./pwb", *arguments])
+    return re.sub(r" --output[ =]\S+", "", said)
 
 
 def _change(kernels: Iterable[Kernel]) -> str | None:
@@ -100,8 +107,9 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     meta = collect(view, kernels) | dict(about or {})
     if has_earlier:
-        commands = json.loads((folder / META).read_text(encoding="utf-8"))["command"].split(_THEN)
-        meta["command"] = _THEN.join(dict.fromkeys([*commands, meta["command"]]))
+        earlier = json.loads((folder / META).read_text(encoding="utf-8"))
+        meta["command"] = _THEN.join(dict.fromkeys([*earlier["command"].split(_THEN), meta["command"]]))
+        meta["kernels"] = earlier.get("kernels", {}) | meta["kernels"]
     lines = ",\n".join(json.dumps(row) for row in rows)
     (folder / SUMMARY).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     (folder / META).write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
@@ -109,14 +117,17 @@ def write(
 
 
 def earlier_rows(folder: Path, kernels: Iterable[Kernel]) -> list[Any]:
-    """Return the rows of a result that is to be added to; none if it is of another change than kernels."""
+    """Return the rows of a result that is to be added to; none if it is of another change or Linux."""
     try:
         about = json.loads((folder / META).read_text(encoding="utf-8"))
         rows: list[Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    change = _change(kernels)
-    return rows if change is not None and about["change"] == change else []
+    built = list(kernels)
+    change = _change(built)
+    is_of_it = change is not None and about["change"] == change
+    versions = {one["version"] for one in about.get("kernels", {}).values()}
+    return rows if is_of_it and versions <= ({kernel.version for kernel in built} or versions) else []
 
 
 def add(

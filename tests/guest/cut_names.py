@@ -47,10 +47,17 @@ class Names:
         """Note that names stand for other files, or for none, which is one change; a new name is promised."""
         self._change += 1
         for name, file in changed:
+            if file:
+                file.only_name = None
             if name in self._histories:
                 self._histories[name].add(self._change, file)
             else:
                 self._histories[name] = History(file)
+
+    def create(self, name: str, file: File) -> None:
+        """Note that a file is made by a name."""
+        self.change((name, file))
+        file.only_name = name
 
     def change_made(self) -> None:
         """Note that the folder is made, or removed if it is there."""
@@ -63,6 +70,11 @@ class Names:
         history.promise(self._change)
         for file in filter(None, history.possible):
             file.promise()
+
+    def promise_only(self, file: File) -> None:
+        """Note that a file will be found by the name that it was made by, if it never had another one."""
+        if file.only_name:
+            self._histories[file.only_name].promise(self._change)
 
     def promise_all(self) -> None:
         """Note that all names and all that was done to their files will be found."""

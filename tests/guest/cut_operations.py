@@ -53,6 +53,8 @@ STREAMS = 4
 LEFT_IN_CACHE = ("xfs", "f2fs")
 # These write over the blocks that a file has, so that what was written needs no metadata to be found.
 IN_PLACE = ("xfs", "ext4")
+# To sync a new file is to sync its name: both are in one transaction, and the log is written in order.
+SYNCED_WITH_NAME = ("xfs", "ext4")
 # What a filesystem answers that does not have something, or not for this file or with these settings.
 REFUSED = {errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL}
 
@@ -102,7 +104,7 @@ class Operations:
     def create(self, name: str) -> None:
         """Make a file of a name that no file has."""
         file = File(next(self._numbers))
-        self.names.change((name, file))
+        self.names.create(name, file)
         with opened(self._folder / name, os.O_CREAT | os.O_EXCL) as fd:
             self._give_stream(fd)
             put(fd, 0, file.write(0, self._whole(name)))
@@ -125,8 +127,7 @@ class Operations:
         with opened(path) as fd:
             put(fd, first, file.write(first, self._some(name)))
             if self._chosen.random() < (SYNCED_LARGE_SHARE if name == LARGE else SYNCED_SHARE):
-                self._sync(os.fsync, fd)
-                file.promise()
+                self._sync_file(file, os.fsync, fd)
         return None
 
     def write_beyond(self, name: str) -> None:
@@ -141,8 +142,7 @@ class Operations:
         self._chosen.choice((self.overwrite, self.append))(name)
         file, path = self._file(name)
         with opened(path) as fd:
-            self._sync(self._chosen.choice((os.fsync, os.fdatasync)), fd)
-        file.promise()
+            self._sync_file(file, self._chosen.choice((os.fsync, os.fdatasync)), fd)
 
     def write_synchronously(self, name: str) -> None:
         """Write by a descriptor that promises each write."""
@@ -218,7 +218,7 @@ class Operations:
             self._sync(called, "sync_file_range", fd, *bytes_of(first, count), SYNC_FILE_RANGE_WRITE_AND_WAIT)
         if is_promised:
             self._sync(flush_device)
-            file.promise_range(first, count)
+            file.promise_range(first, count, has_metadata=False)
             self.taken["sync_file_range"] += 1
 
     def truncate(self, name: str) -> None:
@@ -272,8 +272,7 @@ class Operations:
         with opened(path) as fd:
             called("fallocate", fd, MODES[what], *bytes_of(first, sectors))
             if self._chosen.random() < 0.5:
-                self._sync(os.fsync, fd)
-                file.promise()
+                self._sync_file(file, os.fsync, fd)
         self.taken[what] += 1
 
     def reserve(self, name: str) -> None:
@@ -446,6 +445,13 @@ class Operations:
             raise
         self.taken[what] += 1
         return True
+
+    def _sync_file(self, file: File, call: Callable[[int], None], fd: int) -> None:
+        """Sync a file that is open, and note what that promises."""
+        self._sync(call, fd)
+        file.promise()
+        if self._fs in SYNCED_WITH_NAME:
+            self.names.promise_only(file)
 
     def _sync(self, call: Callable[..., object], *arguments: object) -> None:
         if not self._lie:

@@ -33,6 +33,7 @@ class Settings:
         xfs = Path("/sys/fs/xfs", name)
         self._modes, self._streams = xfs / "writeback", xfs / "write_streams"
         self._chosen = chosen
+        self._way: dict[str, str] = {}
 
     @property
     def has_streams(self) -> bool:
@@ -54,17 +55,21 @@ class Settings:
         if self._modes.exists():
             self._set_mode(mode)
             way["mode"] = mode
+        self._way = way
         return way
 
     def change(self) -> str:
-        """Choose one setting anew, in half of the cases; return which."""
+        """Have another value of one setting, in half of the cases; return which."""
         known = [name for name in WAYS if (self._bdi / name).exists()]
         known += ["mode"] if self._modes.exists() else []
         name = self._chosen.choice(["nothing", *known, *["nothing"] * (len(known) - 1)])
-        if name == "mode":
-            self._set_mode(self._chosen.choice(MODES))
-        elif name != "nothing":
-            (self._bdi / name).write_text(self._chosen.choice(WAYS[name]))
+        if name != "nothing":
+            values = MODES if name == "mode" else WAYS[name]
+            value = self._chosen.choice([value for value in values if value != self._way[name]])
+            if name == "mode":
+                self._set_mode(value)
+            else:
+                (self._bdi / name).write_text(value)
         return name
 
     def _set_mode(self, mode: str) -> None:

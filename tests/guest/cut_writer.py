@@ -42,15 +42,14 @@ class Writer:
         """Begin without files; ``lie``: promise without a sync."""
         self._fs = fs
         self.folder = MOUNT / f"writer{number}"
-        self._chosen = random.Random(f"{seed} {number}")
+        self._seed = f"{seed} {number}"
+        self._chosen = random.Random(self._seed)
         numbers = itertools.count(number + WRITERS, WRITERS)
         self.operations = do = Operations(fs, self.folder, numbers, self._chosen, lie=lie)
         self._has_large = number == 0
         self._refused: set[str] = set()
         # What was begun since the last check, for who wants to know how something was lost.
         self._begun: list[str] = []
-        # How the filesystem gave up before the cut.
-        self._failed: list[str] = []
         self.done = shared_words(1)
         # By fallocate().
         allocated = [do.punch, do.zero, do.collapse, do.insert, do.reserve, do.unshare]
@@ -92,6 +91,10 @@ class Writer:
             do.copy,
         ]
 
+    def choose_anew(self, cut: int) -> None:
+        """Have the seed and the number of a cut choose what is done."""
+        self._chosen.seed(f"{self._seed} {cut}")
+
     def begin(self) -> None:
         """Make the files of a fresh filesystem."""
         (self.folder / "other").mkdir(parents=True)
@@ -99,8 +102,8 @@ class Writer:
         self._refused = {what for what, mode in MODES.items() if not self.operations.has(mode)}
         self.operations.begin([*SMALL, LARGE] if self._has_large else SMALL)
 
-    def go_on(self) -> None:
-        """Change files until the power is gone, or until the filesystem gives up before."""
+    def go_on(self) -> list[str]:
+        """Change files until the power is gone; return how the filesystem gave up if it did so before."""
         try:
             while True:
                 is_large = self._has_large and self._chosen.random() < LARGE_SHARE
@@ -116,7 +119,8 @@ class Writer:
                 raise
             # The power stays gone until the check: if it is on now, it was on when this failed.
             if has_power():
-                self._failed.append(self._told(f"{self.folder.name}: {error}, while the power was on"))
+                return [self._told(f"{self.folder.name}: {error}, while the power was on")]
+        return []
 
     def check(self) -> Found:
         """Compare all files, and begin anew."""
@@ -124,8 +128,8 @@ class Writer:
             found = Check(self._fs, self.operations.names, self.operations.create).run()
         except OSError as error:
             found = Found(0, 0, [str(error)])
-        lost = [*self._failed, *map(self._told, found.lost)]
-        self._begun, self._failed = [], []
+        lost = [self._told(what) for what in found.lost]
+        self._begun = []
         taken, self.operations.taken = self.operations.taken, Counter()
         return Found(found.promised, found.longer, lost, taken)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: is what was promised there after a power cut?
 
-``python -m tests.guest.cuts FS SEED CUTS [--lie]``. Prints what it found as JSON.
+``python -m tests.guest.cuts FS SEED CUTS [--lie]``. Prints what each cut found, a line of JSON.
 
 Writers change files of their own in every way that makes or breaks a promise, see promises.py, while the
 number of contexts and workers, the affinity and the mode of AG-aware writeback are others for each cut; in
@@ -20,7 +20,6 @@ import fcntl
 import json
 import os
 import random
-import re
 import struct
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from collections import Counter
 from multiprocessing import Pipe, Process
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from tests.guest.agwb import passes
 from tests.guest.cut_calls import MOUNT, NODE, POWER
@@ -37,13 +37,14 @@ from tests.guest.cut_groups import Groups
 from tests.guest.cut_operations import STREAMS
 from tests.guest.cut_settings import Settings
 from tests.guest.cut_writer import WRITERS, Writer
+from tests.guest.fsck import CHECK
 from tests.guest.kernel_log import Log
 
 # A filesystem is used so often; what recovery makes of it is what the next cut meets.
 CUTS_PER_MKFS = 8
-# What dumpe2fs says of a torn superblock, and the status of e2fsck that has mended all it found.
+# What dumpe2fs says of a torn superblock, and what writes it anew, whatever its checksum.
 TORN = "uperblock checksum does not match superblock"
-MENDED = 1
+WRITE_ANEW = ["debugfs", "-n", "-w", "-R", "set_super_value mnt_count 1"]
 # Lines of the kernel's log that are told where a filesystem cannot be mounted.
 MOST_SAID = 4
 # Characters of what is told of a thing that is lost.
@@ -83,8 +84,6 @@ GEOMETRIES = {
 # All files are compressed then, if the kernel can do that.
 MOUNT_OPTIONS = {COMPRESSED: ["-o", "compress_extension=*"]}
 COMPRESSION = Path("/sys/fs/f2fs/features/compression")
-# Look, and mend nothing.
-CHECK = {"xfs": ["xfs_repair", "-n"], "ext4": ["e2fsck", "-fn"], "f2fs": ["fsck.f2fs", "--dry-run"]}
 # FS_IOC_SHUTDOWN of include/uapi/linux/fs.h with "flush neither the log nor data".
 SHUTDOWN = 2 << 30 | 4 << 16 | ord("X") << 8 | 125
 WITHOUT_FLUSH = struct.pack("=I", 2)
@@ -93,41 +92,45 @@ WITHOUT_FLUSH = struct.pack("=I", 2)
 def mend_superblock(fs: str) -> bool:
     """Have a filesystem mended that cannot be mounted, where that is stock's; return whether it is.
 
-    A superblock of ext4 has two sectors. One that was torn is wrong by its checksum, and e2fsck goes on with
-    a copy of it and with the journal. Whatever else it finds is a loss.
+    A superblock of ext4 has two sectors. One that was torn is wrong by its checksum, and by nothing else: it
+    gets its checksum, and the filesystem is mounted and checked as after any cut. It is not for e2fsck to
+    mend: that would also mend what is a loss, and takes a copy of the superblock that is as old as the
+    filesystem, so that it has bitmaps and orphans to mend where nothing is lost. With clusters it finds none.
     """
     if fs != "ext4":
         return False
     look = subprocess.run(["dumpe2fs", "-h", str(NODE)], capture_output=True, text=True, check=False)
     if TORN not in look.stderr:
         return False
-    mend = subprocess.run(["e2fsck", "-fy", str(NODE)], capture_output=True, text=True, check=False)
-    other = re.search(r"Inode \d|[Jj]ournal superblock|has been deleted", mend.stdout)
-    return mend.returncode <= MENDED and not other
+    subprocess.run([*WRITE_ANEW, str(NODE)], capture_output=True, check=True)
+    return True
 
 
 def writer_process(writer: Writer, orders: Connection, answers: Connection) -> None:
-    """Do as told: begin, go_on, check."""
+    """Do as told: choose_anew, begin, go_on, check."""
     while True:
-        answers.send(getattr(writer, orders.recv())())
+        what, arguments = orders.recv()
+        answers.send(getattr(writer, what)(*arguments))
 
 
 class Machine:
     """A device, its filesystem and the processes that write there.
 
     Attributes:
-        passes: passes of AG-aware writeback's workers, over all cuts.
+        passes: passes of AG-aware writeback's workers in the last cut.
         settings: how to write back.
-        taken: how often the filesystem took each thing that it may refuse, over all cuts.
     """
 
     def __init__(self, fs: str, seed: int, *, lie: bool) -> None:
         """Make the device and start the writers."""
         self._fs = fs
+        self._seed = seed
         self._chosen = random.Random(seed)
         self._log = Log()
         self.passes = 0
-        self.taken: Counter[str] = Counter()
+        self._group_writebacks = 0
+        # How writers saw the filesystem give up before the power was cut.
+        self._failed: list[str] = []
         DEVICE.mkdir()
         for name, value in {**ATTRIBUTES, "seed": seed, "power": 1}.items():
             (DEVICE / name).write_text(str(value))
@@ -151,6 +154,11 @@ class Machine:
         self._groups = Groups(processes[1::2], bdi.name, self._chosen)
         self._groups.join()
 
+    def choose_anew(self, number: int) -> None:
+        """Have the seed and the number of a cut choose what it does, whatever the cuts before it chose."""
+        self._chosen.seed(f"{self._seed} {number}")
+        self._all("choose_anew", number)
+
     def fresh(self) -> None:
         """Make a filesystem and files."""
         self._geometry = self._chosen.choice(GEOMETRIES[self._fs])
@@ -167,7 +175,7 @@ class Machine:
         way["cgroup"] = self._groups.choose()
         root = os.open(MOUNT, os.O_RDONLY | os.O_DIRECTORY)
         for order, _ in self._writers:
-            order.send("go_on")
+            order.send(("go_on", ()))
         way["changed"] = self._wait_while_they_write()
         # Each cut has its own of what is gone, kept and torn.
         (DEVICE / "seed").write_text(str(self._chosen.getrandbits(64)))
@@ -176,11 +184,9 @@ class Machine:
             # It may have noticed by itself, and says so.
             with contextlib.suppress(OSError):
                 fcntl.ioctl(root, SHUTDOWN, WITHOUT_FLUSH)
-            for _, answer in self._writers:
-                answer.recv()
-            if XFS_COUNTERS.exists():
-                self.passes += passes(XFS_COUNTERS)
-            self.taken["writeback of a cgroup"] += self._groups.writebacks()
+            self._failed = [failed for _, answer in self._writers for failed in answer.recv()]
+            self.passes = passes(XFS_COUNTERS) if XFS_COUNTERS.exists() else 0
+            self._group_writebacks = self._groups.writebacks()
             os.close(root)
             subprocess.run(["umount", str(MOUNT)], check=True)
         POWER.write_text("1")
@@ -206,28 +212,36 @@ class Machine:
 
     def recover(self) -> Found:
         """Mount, check and compare."""
-        mended = 0
+        lost, mended = list(self._failed), 0
+        taken = Counter({"writeback of a cgroup": self._group_writebacks})
         try:
+            mended = self._mount_mended()
+            subprocess.run(["umount", str(MOUNT)], check=True)
+            check = subprocess.run([*CHECK[self._fs], str(NODE)], capture_output=True, text=True, check=False)
+            if check.returncode:
+                lost.append(f"{CHECK[self._fs][0]}: {check.stdout}{check.stderr}")
             self._mount()
-        except subprocess.CalledProcessError:
+        except subprocess.CalledProcessError as error:
             said = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout.splitlines()
-            if not mend_superblock(self._fs):
-                return Found(0, 0, [f"it cannot be mounted: {said[-MOST_SAID:]}"])
-            self._mount()
-            mended = 1
-        subprocess.run(["umount", str(MOUNT)], check=True)
-        check = subprocess.run([*CHECK[self._fs], str(NODE)], capture_output=True, text=True, check=False)
-        lost = [f"{CHECK[self._fs][0]}: {check.stdout}{check.stderr}"] if check.returncode else []
-        self._mount()
-        found = self._all("check")
+            return Found(0, 0, [*lost, f"{error} {said[-MOST_SAID:]}"], taken, mended)
+        found: list[Found] = self._all("check")
         subprocess.run(["sync", "-f", str(MOUNT)], check=True)
         for one in found:
             lost += one.lost
-        for one in found:
-            self.taken += one.taken
-        return Found(
-            sum(one.promised for one in found), sum(one.longer for one in found), lost, mended=mended
-        )
+            taken += one.taken
+        promised, longer = sum(one.promised for one in found), sum(one.longer for one in found)
+        return Found(promised, longer, lost, taken, mended)
+
+    def _mount_mended(self) -> int:
+        """Mount what the cut has left, and return how many superblocks had to be mended for that."""
+        try:
+            self._mount()
+        except subprocess.CalledProcessError:
+            if not mend_superblock(self._fs):
+                raise
+            self._mount()
+            return 1
+        return 0
 
     def remove(self) -> None:
         """Unmount the filesystem, unless it could not be mounted."""
@@ -238,14 +252,14 @@ class Machine:
         options = MOUNT_OPTIONS.get(self._geometry, [])
         subprocess.run(["mount", "-t", self._fs, *options, str(NODE), str(MOUNT)], check=True)
 
-    def _all(self, what: str) -> list[Found]:
+    def _all(self, what: str, *arguments: object) -> list[Any]:
         for order, _ in self._writers:
-            order.send(what)
+            order.send((what, arguments))
         return [answer.recv() for _, answer in self._writers]
 
 
 def main() -> int:
-    """Cut the power so often, and print what was found."""
+    """Cut the power so often, and print what each cut found at once, for the guest may end amid the next."""
     parser = argparse.ArgumentParser()
     parser.add_argument("fs", choices=MAKE)
     parser.add_argument("seed", type=int)
@@ -253,10 +267,10 @@ def main() -> int:
     parser.add_argument("--lie", action="store_true")
     asked = parser.parse_args()
     machine = Machine(asked.fs, asked.seed, lie=asked.lie)
-    promised, longer, mended, lost = 0, 0, 0, []
-    settings: Counter[str] = Counter()
+    streams = 0
     used = CUTS_PER_MKFS
     for number in range(asked.cuts):
+        machine.choose_anew(number)
         if used == CUTS_PER_MKFS:
             if number:
                 machine.remove()
@@ -264,20 +278,18 @@ def main() -> int:
             used = 0
         used += 1
         way = machine.cut()
-        settings.update(f"{name} {value}" for name, value in way.items())
         found = machine.recover()
-        promised += found.promised
-        longer += found.longer
-        mended += found.mended
         if found.lost:
             # What is broken need not be found again and again.
             used = CUTS_PER_MKFS
-        lost += [{"cut": number, "way": way, "what": what[:LONGEST_TEXT]} for what in found.lost]
-    if machine.settings.has_streams and not machine.taken["stream"]:
-        lost.append({"cut": asked.cuts - 1, "way": {}, "what": "no file could be given a write stream"})
+        streams += found.taken["stream"]
+        lost = [what[:LONGEST_TEXT] for what in found.lost]
+        counts = {"promised": found.promised, "longer": found.longer, "mended": found.mended}
+        told = {**counts, "passes": machine.passes, "lost": lost, "taken": found.taken}
+        print(json.dumps({"cut": number, "way": way, **told}), flush=True)
+    if machine.settings.has_streams and not streams:
+        sys.exit("no file could be given a write stream")
     machine.remove()
-    counts = {"promised": promised, "longer": longer, "mended": mended, "passes": machine.passes}
-    print(json.dumps({**counts, "lost": lost, "settings": settings, "taken": machine.taken}))
     return 0
 
 

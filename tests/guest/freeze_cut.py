@@ -22,9 +22,9 @@ from multiprocessing import Process
 from pathlib import Path
 
 from tests.guest.agwb import SHUTDOWN, WITHOUT_FLUSH
+from tests.guest.fsck import check
 from tests.guest.kernel_log import Log
-from tests.guest.lab_device import DEVICE, FIFREEZE, FITHAW, MOUNT, NAME, NODE, device, fail, flush, quietly
-from tests.guest.powercut import CHECK
+from tests.guest.lab_device import DEVICE, FIFREEZE, FITHAW, MOUNT, NAME, NODE, device, fail, flush
 from tests.guest.resize import MAKE, PAGE_BYTES, content, shared_words, store
 from tests.guest.versioned import File, together
 
@@ -150,7 +150,7 @@ class Case:
         subprocess.run(mount, check=True)
         count = sum(lost(file, promise) for file, promise in zip(self._files, promises, strict=True))
         subprocess.run(["umount", str(MOUNT)], check=True)
-        quietly(*CHECK[self._fs], NODE)
+        check(self._fs, NODE)
         return count
 
     def _make_still(self) -> None:

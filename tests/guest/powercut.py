@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.guest.lab_device import quietly
+from tests.guest.fsck import check
 
 SIZE_MIB = 400
 PAGE_BYTES, SECTOR_BYTES = 4096, 512
@@ -28,12 +28,6 @@ MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-f"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0"],
     "f2fs": ["mkfs.f2fs", "-q", "-f"],
-}
-# Look, and mend nothing.
-CHECK = {
-    "xfs": ["xfs_repair", "-n"],
-    "ext4": ["e2fsck", "-fn"],
-    "f2fs": ["fsck.f2fs", "--dry-run"],
 }
 # FS_IOC_SHUTDOWN of include/uapi/linux/fs.h with "flush neither the log nor data". A filesystem that
 # runs into the power cut reports errors, as it should, but a report in the console fails the run.
@@ -212,7 +206,7 @@ def cut_filesystem(fs: str) -> None:
     wrong = [n for n in range(FILES) if (MOUNT / f"synced{n}").read_bytes() != content(n)]
     assert wrong == [], f"fsynced, and yet not there: {wrong}"
     subprocess.run(["umount", str(MOUNT)], check=True)
-    quietly(*CHECK[fs], device.node)
+    check(fs, device.node)
     device.remove()
 
 

@@ -112,6 +112,7 @@ class File:
         number: tells its content from that of other files.
         change: how many changes it has seen.
         shares: whether it has shared blocks with another file.
+        only_name: the name that it was made by; None if it had another one since, or was made by none.
     """
 
     def __init__(self, number: int) -> None:
@@ -119,6 +120,7 @@ class File:
         self.number = number
         self.change = 0
         self.shares = False
+        self.only_name: str | None = None
         self._size = History(0)
         # Sectors below were promised, so the file reaches there.
         self._least_size = 0
@@ -201,11 +203,19 @@ class File:
         self._size.promise(self.change)
         self._moves.clear()
 
-    def promise_range(self, first: int, count: int) -> None:
-        """Note that what these sectors hold now will be found; the size may be any that reaches there."""
+    def promise_range(self, first: int, count: int, *, has_metadata: bool = True) -> None:
+        """Note that what these sectors hold now will be found; the size may be any that reaches there.
+
+        Args:
+            first: of the sectors.
+            count: how many they are.
+            has_metadata: whether it was synced, too, which blocks the file has, and where.
+        """
         for sector in range(first, first + count):
             self._history(sector).promise(self.change)
         self._least_size = max(self._least_size, (first + count) * SECTOR_BYTES)
+        if has_metadata:
+            self._moves.clear()
 
     def is_in_place(self, first: int, count: int) -> bool:
         """Tell whether what is written to these sectors goes to where promised data is.

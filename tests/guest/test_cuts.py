@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -43,7 +44,11 @@ def test_what_was_promised_is_there_after_a_power_cut(debug_kernel: Kernel, fs: 
 @pytest.mark.parametrize("fs", ["xfs", "ext4", "f2fs"])
 def test_what_is_not_there_is_seen(debug_kernel: Kernel, fs: str) -> None:
     (job,) = cuts.jobs(debug_kernel, [fs], cpus=output.cpus, cuts=3, seed=SEED)
-    assert cuts.boot(job, lie=True).lost
+    outcome = cuts.boot(job, lie=True)
+    assert outcome.promised > 0
+    # A guest that died has found nothing: what that says is no JSON.
+    assert outcome.lost
+    assert all("cut" in json.loads(text) for text in outcome.lost)
 
 
 # As long as this holds, cuts.py has to ask for a flush after syncfs(). On F2FS it depends on the clock: a

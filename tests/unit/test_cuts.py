@@ -12,19 +12,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
 from lab import cli
 from lab.bench import cluster
 from lab.cli import proving
+from lab.machine import guest
 from lab.machine.guest import GuestResult
 from lab.proof import cuts
 from lab.proof.cuts import Outcome
 from lab.result import provenance
 from lab.tree import build, source
 from lab.tree.build import Kernel
+from lab.util.errors import GuestError
 from tests.unit.test_cluster import LOST, of_others
 
 FOUND = Outcome(
@@ -41,6 +43,7 @@ FOUND = Outcome(
     lost=[],
     host_s=1800.0,
 )
+JOB = cuts.Job(Path("/kernel"), "parallel", "uml", 2, "xfs", seed=1, cuts=3)
 
 
 def test_cuts_are_dealt_out_to_boots_with_seeds_of_their_own() -> None:
@@ -68,6 +71,18 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
     assert (tmp_path / provenance.TABLE).read_text().splitlines()[2:] == [
         "| parallel | uml | f2fs | 1 to 1 | 2 | 50 | 3,000 | 0 | 0 | 1 | 0 | 1,200 | 0.50 |",
         "| parallel | uml | xfs | 1 to 2 | 2 | 100 | 7,000 | 1 | 1 | 2 | 0 | 2,400 | 1.00 |",
+    ]
+
+
+def test_what_a_seed_has_lost_is_there_when_it_loses_nothing_later(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
+    lost = [replace(FOUND, lost=[what]) for what in ("a file", "another", "another")]
+    for outcome in (*lost, FOUND, FOUND):
+        cuts.keep([outcome], kernel, tmp_path)
+    assert (tmp_path / provenance.TABLE).read_text().splitlines()[2:] == [
+        "| parallel | uml | xfs | 1 to 1 | 2 | 150 | 9,000 | 2 | 2 | 3 | 0 | 3,600 | 1.50 |"
     ]
 
 
@@ -120,6 +135,22 @@ def test_outcomes_of_another_kernel_are_left_behind(tmp_path: Path) -> None:
     cuts.keep([replace(FOUND, fs="f2fs")], later, tmp_path)
     assert "xfs" not in table.read_text()
     assert json.loads(meta.read_text())["change"] == "b"
+
+
+def test_outcomes_of_another_linux_are_left_behind_and_all_kernels_are_named(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    stock, ours, newer = (
+        Kernel(Path("/kernel"), flavour, version, "i", config, change="a")
+        for flavour, version in (("stock", "7.3.4"), ("parallel", "7.3.4"), ("parallel", "7.3.9"))
+    )
+    table, meta = tmp_path / provenance.TABLE, tmp_path / provenance.META
+    cuts.keep([replace(FOUND, kernel="stock")], stock, tmp_path)
+    cuts.keep([FOUND], ours, tmp_path)
+    assert sorted(json.loads(meta.read_text())["kernels"]) == ["parallel", "stock"]
+    cuts.keep([replace(FOUND, fs="f2fs")], newer, tmp_path)
+    assert "xfs" not in table.read_text()
+    assert [one["version"] for one in json.loads(meta.read_text())["kernels"].values()] == ["7.3.9"]
 
 
 def test_outcomes_of_two_changes_get_no_company(tmp_path: Path) -> None:
@@ -226,14 +257,60 @@ def test_no_guest_begins_after_so_many_minutes(
     assert "2 of 10 guests were run: none began after 1.5 minutes" in capsys.readouterr().out
 
 
-def ends_scheduler(kernel: Path, command: list[str], **_: Any) -> GuestResult:
+def told(number: int, **more: Any) -> str:
+    """Return what a guest tells of a cut."""
+    counts = {"promised": 60, "longer": 1, "mended": 0, "passes": 3}
+    one = {"cut": number, "way": {"mode": "off"}, **counts, "lost": [], "taken": {"stream": 2}}
+    return json.dumps(one | more) + "\n"
+
+
+def test_guest_that_ends_amid_a_cut_has_told_of_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: Any, stream: TextIO, **__: Any) -> GuestResult:
+        stream.write("something else\n" + told(0) + told(1, lost=["a file", "another"]) + told(2)[:-1])
+        raise GuestError("a report of the kernel")
+
+    monkeypatch.setattr(guest, "run", end)
+    outcome = cuts.boot(JOB)
+    assert (outcome.cuts, outcome.promised, outcome.longer, outcome.passes) == (2, 120, 2, 6)
+    assert (outcome.settings, outcome.taken) == ({"mode off": 2}, {"stream": 4})
+    *lost, report = outcome.lost
+    way = {"mode": "off"}
+    assert [json.loads(text) for text in lost] == [
+        {"cut": 1, "way": way, "what": what} for what in ("a file", "another")
+    ]
+    assert report == "a report of the kernel"
+    assert outcome.cuts_with_a_loss == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "number", "lost"),
+    [
+        (0, 3, ""),
+        (0, 2, "the guest told of 2 cuts, expected 3"),
+        (1, 2, "the guest's program ended with status 1"),
+    ],
+)
+def test_guest_tells_of_every_cut(
+    monkeypatch: pytest.MonkeyPatch, status: int, number: int, lost: str
+) -> None:
+    def run(*_: Any, stream: TextIO, **__: Any) -> GuestResult:
+        stream.write("".join(told(cut) for cut in range(number)))
+        return GuestResult(status, "", 1.0, "")
+
+    monkeypatch.setattr(guest, "run", run)
+    outcome = cuts.boot(JOB)
+    assert outcome.cuts == number
+    assert [text.startswith(lost) for text in outcome.lost] == ([True] if lost else [])
+
+
+def ends_scheduler(kernel: Path, command: list[str], *, stream: TextIO, **_: Any) -> GuestResult:
     """Be a guest whose cuts lose nothing; of the second seed on, end the process once the first was kept."""
     if int(command[-2]) > 1:
         while not Path(os.environ["PWB_TEST_KEPT"]).exists():
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGKILL)
-    found = {"promised": 3000, "longer": 0, "mended": 0, "passes": 0, "lost": [], "settings": {}, "taken": {}}
-    return GuestResult(0, "", 1.0, json.dumps(found))
+    stream.write("".join(told(number) for number in range(int(command[-1]))))
+    return GuestResult(0, "", 1.0, "")
 
 
 SETUP = """

@@ -29,22 +29,42 @@ def test_a_kernel_without_settings_is_left_alone(settings: Settings, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_each_setting_is_chosen_and_may_change_amid_the_load(settings: Settings, tmp_path: Path) -> None:
-    held: Mapping[str, Mapping[str, Sequence[str]]] = {
-        "bdi": WAYS,
-        "write_streams": STREAMS,
-        "writeback": {"overwrite": MODES, "delalloc": MODES},
-    }
-    for folder, names in held.items():
-        (tmp_path / folder).mkdir()
+HELD: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "bdi": WAYS,
+    "write_streams": STREAMS,
+    "writeback": {"overwrite": MODES, "delalloc": MODES},
+}
+
+
+def have_settings(folder: Path) -> None:
+    """Have files of all settings below a folder."""
+    for below, names in HELD.items():
+        (folder / below).mkdir()
         for name in names:
-            (tmp_path / folder / name).write_text("")
+            (folder / below / name).write_text("")
+
+
+def test_what_changes_amid_the_load_gets_another_value(settings: Settings, tmp_path: Path) -> None:
+    have_settings(tmp_path)
+    changed = set()
+    for _ in range(200):
+        way = settings.choose()
+        name = settings.change()
+        if name != "nothing":
+            path = tmp_path / ("writeback/delalloc" if name == "mode" else f"bdi/{name}")
+            assert path.read_text() != way[name]
+        changed.add(name)
+    assert changed == {*WAYS, "mode", "nothing"}
+
+
+def test_each_setting_is_chosen_and_may_change_amid_the_load(settings: Settings, tmp_path: Path) -> None:
+    have_settings(tmp_path)
     way = settings.choose()
     assert set(way) == {*WAYS, *STREAMS, "mode"}
     assert (tmp_path / "write_streams" / "generic_ags").read_text() == way["generic_ags"]
     changed = [settings.change() for _ in range(400)]
     assert set(changed) == {*WAYS, "mode", "nothing"}
     assert 150 < changed.count("nothing") < 250
-    for folder, names in held.items():
+    for folder, names in HELD.items():
         for name, values in names.items():
             assert (tmp_path / folder / name).read_text() in values

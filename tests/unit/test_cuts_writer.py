@@ -83,7 +83,7 @@ def test_what_was_not_promised_may_be_lost(
     writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str
 ) -> None:
     monkeypatch.setattr(File, "promise", lambda _: None)
-    monkeypatch.setattr(File, "promise_range", lambda *_: None)
+    monkeypatch.setattr(File, "promise_range", lambda *_, **__: None)
     monkeypatch.setattr(History, "promise", lambda *_: None)
     assert lost_by(writer, monkeypatch, tmp_path, way) == []
 
@@ -167,13 +167,90 @@ def test_a_filesystem_that_gives_up_while_there_is_power_has_failed(
 
     monkeypatch.setattr(writer, "_ways", [fail])
     (tmp_path / "power").write_text(power)
-    writer.go_on()
-    (tmp_path / "power").write_text("1\n")
-    assert [("it has given up" in one, "fail file" in one) for one in writer.check().lost] == (
+    # Told at once: the filesystem may be one that cannot be mounted, and so not be checked.
+    assert [("it has given up" in one, "fail file" in one) for one in writer.go_on()] == (
         [(True, True)] if power == "1\n" else []
     )
-    # Once.
+    (tmp_path / "power").write_text("1\n")
     assert writer.check().lost == []
+
+
+def test_seed_and_number_of_a_cut_choose_what_is_done(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done_in(cut: int, most: int) -> list[str]:
+        done: list[str] = []
+
+        def note(name: str) -> None:
+            done.append(name)
+            if len(done) == most:
+                raise OSError(errno.EIO, "the power is gone")
+
+        with monkeypatch.context() as noted:
+            noted.setattr(writer, "_ways", [note])
+            noted.setattr(cut_writer, "has_power", lambda: False)
+            writer.choose_anew(cut)
+            writer.go_on()
+        return done
+
+    first = done_in(1, 30)
+    # Wherever the power went in the cut before.
+    done_in(0, 7)
+    assert done_in(1, 30) == first
+    assert done_in(2, 30) != first
+    other = cut_writer.Writer("ext4", number=2, seed=1, lie=False)
+    other.choose_anew(1)
+    writer.choose_anew(1)
+    assert other._chosen.random() != writer._chosen.random()
+
+
+@pytest.mark.parametrize(("fs", "is_promised"), [("xfs", True), ("ext4", True), ("f2fs", False)])
+@pytest.mark.parametrize("way", ["append", "write_and_sync"])
+def test_a_new_file_that_was_synced_is_there_by_its_name(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, fs: str, way: str, is_promised: bool
+) -> None:
+    monkeypatch.setattr(writer.operations, "_fs", fs)
+    monkeypatch.setattr(writer.operations, "_sync_names_at_times", lambda _: None)
+    writer.operations.remove("file0")
+    monkeypatch.setattr(writer._chosen, "random", lambda: 0.0)
+    getattr(writer.operations, way)("file0")
+    (writer.folder / "file0").unlink()
+    lost = writer.check().lost
+    assert ["file0: there is no such file" in one for one in lost] == [True] * is_promised
+
+
+def test_sync_file_range_leaves_open_where_blocks_are(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = writer.operations.names.file("file0")
+    assert file is not None
+    path = writer.folder / "file0"
+    path.write_bytes(file.write(0, 40))
+    os.truncate(path, file.size)
+    file.promise()
+    # Not in the file itself, which can then be found without it.
+    file.collapse(16, 8)
+    monkeypatch.setattr(writer.operations, "_range_within", lambda *_: (0, 8))
+    writer.operations.write_range("file0")
+    assert writer.operations.taken["sync_file_range"] == 1
+    later = file.write(24, 8)
+    data = path.read_bytes()
+    path.write_bytes(data[: 32 * SECTOR_BYTES] + later + data[40 * SECTOR_BYTES :])
+    assert writer.check().lost == []
+
+
+@pytest.mark.parametrize("way", ["move", "link", "exchange"])
+def test_a_new_file_that_had_another_name_is_not_promised_by_a_sync(
+    writer: cut_writer.Writer, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(writer.operations, "_sync_names_at_times", lambda _: None)
+    writer.operations.remove("file0")
+    monkeypatch.setattr(writer._chosen, "choice", lambda those: "file1" if "file1" in those else those[0])
+    getattr(writer.operations, way)("file0")
+    monkeypatch.setattr(writer._chosen, "random", lambda: 0.0)
+    writer.operations.append("file1")
+    histories = writer.operations.names.histories()
+    assert all(len(histories[name].possible) > 1 for name in ("file0", "file1"))
 
 
 def test_a_direct_write_that_is_short_is_no_write(

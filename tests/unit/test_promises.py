@@ -178,6 +178,21 @@ def test_what_is_written_to_a_block_that_was_moved_may_be_where_it_was() -> None
     assert file.broken(moved[: 3 * SECTOR_BYTES] + later + moved[4 * SECTOR_BYTES :]) is not None
 
 
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_where_blocks_were_is_forgotten_when_metadata_is_synced(has_metadata: bool) -> None:
+    file = File(1)
+    file.write(0, 40)
+    file.promise()
+    file.collapse(0, 8)
+    file.write(24, 8)
+    file.promise_range(24, 8, has_metadata=has_metadata)
+    kept = held(file)
+    later = file.write(16, 8)
+    where_it_was = kept[: 24 * SECTOR_BYTES] + later + kept[32 * SECTOR_BYTES :]
+    assert (file.broken(where_it_was) is None) == (not has_metadata)
+    assert file.broken(held(file)) is None
+
+
 def test_a_file_ends_with_a_whole_sector() -> None:
     file = File(1)
     data = file.write(0, 2)

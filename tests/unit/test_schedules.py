@@ -130,6 +130,17 @@ def test_outcomes_come_together_in_a_table(tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / provenance.SUMMARY).read_text())) == 3
 
 
+def test_what_a_seed_has_found_is_there_when_it_finds_nothing_later(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "debug", "7.3.4", "i", config, "smp")
+    for found in ("lost", "", ""):
+        schedules.keep([replace(FOUND, found=found)], kernel, tmp_path)
+    assert (tmp_path / provenance.TABLE).read_text().splitlines()[2:] == [
+        "| debug | resize | 3 to 3 | 8 | 2 | 3,000 | 2 | 12 | 0.10 | 1 |"
+    ]
+
+
 def test_machine_is_told_places_and_seed(tmp_path: Path) -> None:
     start = Start(Path("/kernel"), [], "/init", "/run", None, 1024, 4, 4, 5, 6, terminal=False)
     qemu = Qemu(tmp_path / "qemu", "10.0.2")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,14 @@ def test_results_are_kept_beside_those_of_other_proofs(tmp_path: Path) -> None:
         "| sync | `test_sync.py::test_it` | 1,000 rounds | 3 | 30.0 | 0 |",
         "| faults | `test_faults.py::test_them` | 9 kinds of fault | 2 of 3 | 0.6 | 1 |",
     ]
+
+
+def test_a_test_that_has_failed_is_there_when_it_passes_later(tmp_path: Path) -> None:
+    whole = tested.Outcome("sync", "test_sync.py::test_it", 3, {"rounds": 1000}, 1800, 0, 0)
+    for failed in (1, 0, 0):
+        tested.keep([replace(whole, failed=failed)], tmp_path)
+    _, _, *rows = (tmp_path / provenance.TABLE).read_text().splitlines()
+    assert [row.split(" | ")[-1] for row in rows] == ["0 |", "1 |"]
 
 
 def test_tests_note_counts_by_name(tried: Tried, request: pytest.FixtureRequest) -> None:

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 
 MAX_REPORT_LINES = 80
+#: Kinds of report that tests ask for.
+LEAK, CORRUPTION = "memory leak", "filesystem corruption"
 
 # The formats of printk in the kernel's own reporting code: lib/bug.c, kernel/panic.c, kernel/hung_task.c,
 # kernel/locking/lockdep.c, kernel/rcu/tree_stall.h, mm/kasan/report.c, mm/oom_kill.c, lib/ubsan.c, fs/.
@@ -30,9 +32,9 @@ _KINDS = [
         ("oops", r"\bOops\b|general protection fault|Unable to handle kernel|Kernel mode fault at "),
         ("panic", r"Kernel panic - not syncing"),
         ("out of memory", r"(?<!cgroup )[Oo]ut of memory: Killed process"),
-        ("memory leak", r"kmemleak: \d+ new suspected memory leaks"),
+        (LEAK, r"kmemleak: \d+ new suspected memory leaks"),
         (
-            "filesystem corruption",
+            CORRUPTION,
             r"XFS \(\S+\): (Metadata (CRC error|corruption) detected|Corruption of in-memory data)"
             r"|EXT4-fs error|F2FS-fs \(\S+\): (Inconsistent|inconsistent)",
         ),

@@ -4,18 +4,23 @@
 ``python -m tests.guest.allocations FAIL_NTH FS``, the program tests/guest/fail_nth.c. Each call that makes
 contexts, writebacks of cgroups or modes is made over and over, and of its allocations the first fails, then
 the second, until it makes no more; so it is with the flushers. Whatever such a call says, the same call works
-afterwards, and what was written is there. What must be durable: sync_allocations.py. Standard library only.
+afterwards, and what was written is there. What flushers wrote is there, too, or fsync() has told of it. What
+else must be durable: sync_allocations.py. Standard library only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 from tests.guest import agwb
 from tests.guest.kernel_log import Log
@@ -48,6 +53,12 @@ COUNTERS = Path("/sys/kernel/debug/xfs", NAME, "writeback")
 # Large enough for the workers of AG-aware writeback, and so many small ones that contexts have several.
 LARGE_BYTES, SMALL_FILES = 5 << 20, 4 * CONTEXTS
 PAGE_BYTES = 4096
+NO_MEMORY = re.compile(r"EXT4-fs error \(device \S+\) in \w+:\d+: Out of memory")
+# When it finds no memory to note that blocks have been written, ext4, stock's too, tells nobody but the log.
+LOST = re.compile(r"failed to convert unwritten extents .*\(inode (\d+), error -12\)")
+OVERWRITTEN = MOUNT / "overwritten"
+LARGE = (MOUNT / "new", OVERWRITTEN)
+SMALL = tuple(MOUNT / f"small{index}" for index in range(SMALL_FILES))
 
 
 def settings(program: Program, fs: str) -> None:
@@ -104,13 +115,18 @@ def inodes(program: Program, fs: str) -> None:
 
 def flushers(program: Program, fs: str) -> None:
     """Write back with all helpers that there are, none of which can be had at first."""
+    durable: Counter[bool] = Counter()
     for mode in MODES if fs == "xfs" else ("off",):
         with mounted(fs, mode):
             (bdi() / "wb_workers").write_text("4")
-            every_number(functools.partial(write_back, program, fs))
+            if fs == "ext4":
+                # It is to say each time what it has lost.
+                Path("/sys/fs/ext4", NAME, "msg_ratelimit_interval_ms").write_text("0")
+            every_number(functools.partial(write_back, program, fs, durable))
             # One whose round found no memory has written nothing; another has.
             if fs == "xfs" and not agwb.passes(COUNTERS):
                 sys.exit(f"workers of AG-aware writeback have written nothing in mode {mode}")
+    print(f"without memory: {durable[True]} files are durable, {durable[False]} are not, and it was said")
 
 
 def compare(path: Path, data: bytes, number: int) -> None:
@@ -125,41 +141,79 @@ def compare(path: Path, data: bytes, number: int) -> None:
     sys.exit(f"{path}, allocation {number}: {len(found)} bytes for {len(data)}, {pages}")
 
 
-def write_back(program: Program, fs: str, number: int) -> bool:
-    """Dirty files of a new cgroup and have them written; tell whether a flusher allocates so often."""
-    data = os.urandom(LARGE_BYTES)
-    group = CGROUPS / f"written{number}"
-    new, old = MOUNT / "new", MOUNT / "overwritten"
-    small = [MOUNT / f"small{index}" for index in range(SMALL_FILES)]
+def is_durable(file: BinaryIO) -> bool:
+    """Ask whether all that was written to a file is on the device; False if it was not told so."""
+    try:
+        os.fsync(file.fileno())
+    except OSError:
+        return False
+    return True
 
-    def write() -> bool:
-        for path in (new, *small):
+
+def lost_by_ext4() -> set[int]:
+    """Return the inodes whose data ext4 says it has lost, since the last time."""
+    said = subprocess.run(["dmesg", "--read-clear"], check=True, capture_output=True, text=True).stdout
+    return {int(number) for number in LOST.findall(said)}
+
+
+def write(files: dict[Path, bytes]) -> bool:
+    """Write files, all but one of them anew."""
+    for path, data in files.items():
+        if path != OVERWRITTEN:
             path.unlink(missing_ok=True)
-            path.write_bytes(data if path is new else data[:PAGE_BYTES])
-        fd = os.open(old, os.O_WRONLY | os.O_CREAT)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT)
         os.pwrite(fd, data, 0)
         os.close(fd)
-        return True
+    return True
 
+
+def new_data() -> dict[Path, bytes]:
+    """Return what files are to hold, which none has held before."""
+    data = {path: os.urandom(LARGE_BYTES) for path in LARGE}
+    return data | {path: os.urandom(PAGE_BYTES) for path in SMALL}
+
+
+def write_back(program: Program, fs: str, durable: Counter[bool], number: int) -> bool:
+    """Dirty files of a new cgroup and have them written; tell whether a flusher allocates so often.
+
+    Args:
+        program: its count of failures becomes more.
+        fs: what is mounted.
+        durable: counts the files after a failure, by whether fsync() returns 0.
+        number: of the allocation that fails.
+    """
+    group = CGROUPS / f"written{number}"
     group.mkdir()
     flush(STILL)
-    with flushers_fail(number) as failed:
-        # A flusher makes its siblings when it is first woken, though nothing is old enough to be written.
-        in_cgroup(group, write)
-        flush(FLUSHING)
-        if fs == "f2fs":
-            # Its nodes stay dirty until a checkpoint. It may say that not everything was written.
-            subprocess.run(["sync", "-f", str(MOUNT)], check=False, capture_output=True)
-        settle()
+    files = new_data()
+    with contextlib.ExitStack() as still_open:
+        with flushers_fail(number) as failed:
+            # A flusher makes its siblings when it is first woken, though nothing is old enough to be written.
+            in_cgroup(group, functools.partial(write, files))
+            # Who has a file open from before it is written is told if that fails.
+            opened = [(path, still_open.enter_context(path.open("rb"))) for path in files]
+            flush(FLUSHING)
+            if fs == "f2fs":
+                # Its nodes stay dirty until a checkpoint. It may say that not everything was written.
+                subprocess.run(["sync", "-f", str(MOUNT)], check=False, capture_output=True)
+            settle()
+        promised = [path for path, file in opened if is_durable(file)]
+    lost = lost_by_ext4()
+    kept = [path for path in promised if path.stat().st_ino not in lost]
     program.failed += len(failed)
     group.rmdir()
     # ext4, stock's too, takes blocks for written whose write has failed, while it has the pages: what is
     # written to them next would be zeros, see write_errors.py.
     drop()
-    write()
+    for path in kept:
+        compare(path, files[path], number)
+    if failed:
+        durable.update({True: len(kept), False: len(files) - len(kept)})
+    files = new_data()
+    write(files)
     sync_and_drop()
-    for path in (new, old, *small):
-        compare(path, data[:PAGE_BYTES] if path in small else data, number)
+    for path, data in files.items():
+        compare(path, data, number)
     drop()
     return bool(failed)
 
@@ -179,18 +233,24 @@ def mounts(program: Program, fs: str) -> None:
     every_number(mount)
 
 
+class MemoryLog(Log):
+    """The kernel's log without what ext4 says of a call that it refuses for want of memory."""
+
+    excused = NO_MEMORY
+
+
 PARTS: tuple[Callable[[Program, str], None], ...] = (settings, inodes, flushers, mounts)
 
 
 def main(path: str, fs: str) -> None:
     """Do all that for a filesystem."""
-    log = Log()
+    log = MemoryLog()
     program = Program(path)
     with device(program):
         sites = Sites()
         for part in PARTS:
             program.failed = 0
-            with log.only_reports():
+            with log.only_reports(allowed=()):
                 part(program, fs)
             print(
                 f"{part.__name__}: {program.failed} allocations failed in {' '.join(sorted(sites.since()))}"

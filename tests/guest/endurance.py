@@ -16,7 +16,6 @@ import fcntl
 import itertools
 import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -127,7 +126,7 @@ def main(filesystem: str, seconds: float) -> None:
     assert resizer.is_alive()
     resizer.kill()
     resizer.join()
-    subprocess.run(["umount", str(MOUNT)], check=True)
+    load.conclude()
     leave({"rounds": rounds, "resizes": load.resize_times.count, "cgroups": load.groups[0]})
 
 

@@ -7,33 +7,55 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-REPORT = re.compile(r"WARNING: |BUG: |INFO: task |\bOops\b|kernel BUG|refcount_t")
+from lab.machine.console import CORRUPTION, MAX_REPORT_LINES, kind_of
+
+KMSG = "/dev/kmsg"
+LEVEL = Path("/proc/sys/kernel/printk")
 
 
 class Log:
-    """The kernel's log, which is not for the console while a filesystem complains, rightly."""
+    """The kernel's log, which is not for the console while a filesystem complains, rightly.
+
+    Attributes:
+        excused: what may be said all the same, a fault of stock.
+    """
+
+    excused: re.Pattern[str] | None = None
 
     def __init__(self) -> None:
         """Begin at the end of the log."""
-        self._fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        self._fd = os.open(KMSG, os.O_RDONLY | os.O_NONBLOCK)
         os.lseek(self._fd, 0, os.SEEK_END)
 
     @contextlib.contextmanager
-    def only_reports(self) -> Iterator[None]:
-        """Keep the console quiet; end the program if something was said that nobody may say."""
-        level = Path("/proc/sys/kernel/printk")
-        usual = level.read_text()
-        level.write_text("1")
+    def only_reports(self, *, allowed: Collection[str] = (CORRUPTION,)) -> Iterator[None]:
+        """Keep the console quiet; end the program if something was said that nobody may say.
+
+        Args:
+            allowed: kinds of report that may come: where the device fails, what a filesystem says of that.
+        """
+        usual = LEVEL.read_text()
+        LEVEL.write_text("1")
         try:
             yield
         finally:
-            level.write_text(usual)
-            reports = [record for record in self._records() if REPORT.search(record)]
-            if reports:
-                sys.exit("".join(reports))
+            LEVEL.write_text(usual)
+            said = self._first_report(allowed)
+            if said:
+                sys.exit(said)
+
+    def _first_report(self, allowed: Collection[str]) -> str:
+        """Return the first report that may not come, with what was said after it."""
+        records = list(self._records())
+        for at, record in enumerate(records):
+            if self.excused and self.excused.search(record):
+                continue
+            if kind_of(record) not in (None, *allowed):
+                return "".join(records[at : at + MAX_REPORT_LINES])
+        return ""
 
     def _records(self) -> Iterator[str]:
         while True:
@@ -42,4 +64,4 @@ class Log:
             except BlockingIOError:
                 return
             except BrokenPipeError:
-                continue
+                sys.exit("the kernel's log was overwritten before it was read: it needs a larger log_buf_len")

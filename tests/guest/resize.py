@@ -31,6 +31,10 @@ from multiprocessing import Process
 from pathlib import Path
 from typing import NoReturn
 
+# By its path, only this folder is searched.
+sys.path.append(str(Path(__file__).parents[2]))
+from tests.guest.fsck import check
+
 WRITERS = 4
 PAGE_BYTES = 4096
 FILE_PAGES = 8192
@@ -351,6 +355,11 @@ class Load:
         subprocess.run(["umount", str(MOUNT)], check=True)
         self.mount()
 
+    def conclude(self) -> None:
+        """Unmount, and see that the filesystem is sound."""
+        subprocess.run(["umount", str(MOUNT)], check=True)
+        check("f2fs" if self.filesystem == COMPRESSED else self.filesystem, os.environ["PWB_DEV"])
+
     def compare(self) -> None:
         """Compare every byte with what was written last."""
         finish([start(self.compare_writer, writer) for writer in range(WRITERS)])
@@ -404,7 +413,7 @@ def main() -> None:
     for process in (resizer, reader):
         process.kill()
         process.join()
-    subprocess.run(["umount", str(MOUNT)], check=True)
+    load.conclude()
     writes = [value for times in load.write_times for value in times.values()]
     if not options.any_kernel:
         print(f"resizes: {summary(load.resize_times.values())}")

@@ -35,6 +35,10 @@ from multiprocessing import Process
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+# By its path, only this folder is searched.
+sys.path.append(str(Path(__file__).parents[2]))
+from tests.guest.fsck import check
+
 WRITERS = 4
 PAGE_BYTES = 4096
 DIRECTORIES = 16
@@ -442,6 +446,7 @@ def main() -> None:
         if options.resize and not resizer.is_alive():
             fail("the number of contexts could not be changed, see above")
     subprocess.run(["umount", str(MOUNT)], check=True)
+    check(options.filesystem, os.environ["PWB_DEV"])
     if proof.torn:
         print(f"syncproof: {proof.torn} records written after the sync are torn")
     print(f"syncproof: {options.rounds} rounds, {promised} records promised, all found")

@@ -119,7 +119,8 @@ def together(work: Callable[[File], None], files: list[File]) -> None:
 
 def overwrite_some(file: File, operations: int = OPERATIONS) -> None:
     """Overwrite pages at random, by write() and mapped, with an fsync() now and then."""
-    choose = random.Random(file.number)
+    # A further call goes on at other pages, also in another process: what was written so far decides.
+    choose = random.Random(f"{file.number} {sum(file.versions)}")
     with file.open() as fd, mmap.mmap(fd, file.size[0] * PAGE_BYTES) as mapped:
         for _ in range(operations):
             page = choose.randrange(file.size[0])

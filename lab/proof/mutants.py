@@ -49,7 +49,7 @@ class Mutant:
         name: of its file, without ``.diff``.
         what: what is broken, a sentence.
         test: pytest's name of the test that catches it.
-        says: what that test has to say, a regular expression; empty: anything.
+        says: what that test has to say, a regular expression.
         machine: machine of the debug kernel that the test boots.
         path: the diff.
     """
@@ -72,7 +72,7 @@ class Outcome:
         test: pytest's name of the test.
         verdict: ``caught``, ``survived``, or ``other`` for a kernel that was not built, or a test that failed
             for another reason.
-        words: for ``other``, the end of what was said.
+        words: of one that is caught, what the test said first; for ``other``, the end of what was said.
         build_s: seconds of the host that weaving and building took.
         test_s: seconds of the host that the test took.
     """
@@ -109,16 +109,16 @@ def load(name: str) -> Mutant:
     path = MUTANTS / f"{name}.diff"
     lines = path.read_text(encoding="utf-8").splitlines()
     said = {match[1]: match[2] for line in lines if (match := _HEADER.match(line))}
-    if not lines[0].startswith("# ") or not said.get("caught by"):
+    if not lines[0].startswith("# ") or not said.get("caught by") or not said.get("which says"):
         raise LabError(
             f"mutant {name} does not say what is broken and what catches it: expected a sentence in its "
-            "first line, and 'caught by: TEST' below"
+            "first line, and 'caught by: TEST' and 'which says: REGULAR EXPRESSION' below"
         )
     return Mutant(
         name=name,
         what=lines[0].removeprefix("# "),
         test=said["caught by"],
-        says=said.get("which says", ""),
+        says=said["which says"],
         machine=said.get("machine", "uml"),
         path=path,
     )
@@ -267,10 +267,18 @@ def _try(clone: _Clone, mutant: Mutant) -> Outcome:
         what=mutant.what,
         test=mutant.test,
         verdict=verdict,
-        words="" if verdict != "other" else "\n".join(words.splitlines()[-12:]),
+        words=words_of(verdict, words),
         build_s=round(built - began, 1),
         test_s=round(time.monotonic() - built, 1),
     )
+
+
+def words_of(verdict: Verdict, words: str) -> str:
+    """Return of what pytest said what tells why: its first error, or its end where that decides nothing."""
+    if verdict == "other":
+        return "\n".join(words.splitlines()[-12:])
+    said = re.search(r"^E  +(.*)$", words, re.MULTILINE)
+    return said[1].strip() if said else ""
 
 
 def judge(mutant: Mutant, status: int, words: str) -> Verdict:

@@ -38,8 +38,10 @@ def test_file_says_what_is_broken_and_what_catches_it(folder: Path) -> None:
     )
 
 
-def test_file_that_names_no_test_is_refused(folder: Path) -> None:
-    (folder / "lazy.diff").write_text("# A sync does nothing.\n# places: a.c 1\n")
+@pytest.mark.parametrize("said", ["places: a.c 1", f"caught by: {TEST}", "which says: lost"])
+def test_file_that_does_not_say_what_catches_it_is_refused(folder: Path, said: str) -> None:
+    """A test can fail for any reason, such as a guest that does not boot."""
+    (folder / "lazy.diff").write_text(f"# A sync does nothing.\n# {said}\n")
     with pytest.raises(LabError, match="mutant lazy does not say what is broken and what catches it"):
         mutants.load("lazy")
 
@@ -65,6 +67,15 @@ def test_unknown_mutant_is_refused_with_the_known_ones(folder: Path) -> None:
 )
 def test_only_the_tests_own_failure_catches(status: int, words: str, verdict: str) -> None:
     assert mutants.judge(mutant("not ok .* covers"), status, words) == verdict
+
+
+def test_what_the_test_said_is_noted() -> None:
+    words = "\n".join(
+        ["the test", ">    assert lost == []", "E    assert [7] == []", "E    more", "1 failed"]
+    )
+    assert mutants.words_of("caught", words) == "assert [7] == []"
+    assert mutants.words_of("survived", "1 passed") == ""
+    assert mutants.words_of("other", words) == words
 
 
 def test_results_are_kept_beside_those_of_other_mutants(folder: Path, tmp_path: Path) -> None:

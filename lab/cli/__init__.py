@@ -14,11 +14,13 @@ from types import FrameType
 from typing import NoReturn
 
 import click
+from pydantic import ValidationError
 
 # Each registers its commands.
 from lab.cli import checking, kernels, measuring, packaging, probing, proving, reading  # noqa: F401
 from lab.cli.group import cli as cli
 from lab.util.errors import LabError
+from lab.util.invalid import in_short
 from lab.util.paths import cache_dir
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -63,10 +65,17 @@ def _run(arguments: list[str] | None) -> int:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        where = error.filename or cache_dir()
+        where = error.filename or f"what is written, or in {cache_dir()}"
         click.echo(
             f"pwb: error: no room left for {where}: free some, or choose another cache folder with: "
             "export PWB_CACHE=FOLDER",
+            err=True,
+        )
+        return 1
+    except ValidationError as error:
+        click.echo(
+            f"pwb: error: what was read is not what was expected ({in_short(error)}): is it the result of "
+            "another command, or cut short? name another, or measure it again",
             err=True,
         )
         return 1

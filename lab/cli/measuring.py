@@ -10,6 +10,7 @@ import click
 
 from lab.cli.group import cli
 from lab.cli.options import (
+    ToWrite,
     a_number,
     listed_contexts,
     listed_names,
@@ -143,7 +144,7 @@ def run(
 @click.option("--full", is_flag=True, help="More contexts and repetitions, as each scenario lists")
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=ToWrite(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Where table.md, summary.json and plots go  [default: results/published]",
 )

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lab.util.errors import LabError, unknown_name
+from lab.util.invalid import in_short
 
 if TYPE_CHECKING:
     from lab.experiment.axes import Contexts
@@ -21,9 +24,33 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+class ToWrite(click.Path):
+    """A file or a folder to write to, which is looked at before anything runs; nothing is made yet."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path.
+
+        Raises:
+            LabError: nothing can be written there.
+        """
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        whole = path.absolute()
+        # Folders are made where they are missing, for a file none is.
+        above = (whole, *whole.parents) if self.dir_okay else (whole.parent,)
+        there = next((one for one in above if one.exists()), whole.parent)
+        try:
+            with tempfile.TemporaryFile(dir=there):
+                return path
+        except OSError as error:
+            raise LabError(
+                f"--output {path} cannot be written ({there}: {error.strerror}): expected a place below a "
+                "folder of yours; name another"
+            ) from None
+
+
 def output_folder(default: str, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option that names the folder to write to."""
-    kind = click.Path(file_okay=False, path_type=Path)
+    kind = ToWrite(file_okay=False, path_type=Path)
     return click.option("--output", default=default, show_default=True, type=kind, help=what)
 
 
@@ -249,7 +276,9 @@ def cells_of(folder: Path) -> list[Cell]:
     try:
         return results.read(folder)[0]
     except (OSError, ValueError) as error:
-        raise LabError(f"{folder} is no result of a bench ({error}): name a folder below results/") from None
+        raise LabError(
+            f"{folder} is no result of a bench ({in_short(error)}): name a folder below results/"
+        ) from None
 
 
 def kernel_of(kernel: str, tree: Path | None, series: str | None, options: dict[str, Any]) -> Path:

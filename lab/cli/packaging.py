@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lab.cli.group import cli
-from lab.cli.options import output_folder, packages_folder, source_of, source_options
+from lab.cli.options import ToWrite, output_folder, packages_folder, source_of, source_options
 from lab.util.errors import unknown_name
 
 
@@ -60,7 +60,7 @@ def deb(
     "--output",
     default="pwb-field.tar.gz",
     show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=ToWrite(dir_okay=False, path_type=Path),
     metavar="FILE.tar.gz",
     help="The archive",
 )

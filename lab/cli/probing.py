@@ -10,6 +10,7 @@ import click
 
 from lab.cli.group import cli
 from lab.cli.options import (
+    ToWrite,
     build_kernel,
     known_filesystem,
     listed_names,
@@ -171,7 +172,7 @@ def costs(
 @click.option("--rounds", default=24, show_default=True, type=click.IntRange(2), help="Turns of each mode")
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=ToWrite(file_okay=False, path_type=Path),
     help="Folder for the result  [default: results/ag-QUESTION]",
 )
 @source_options

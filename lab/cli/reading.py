@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lab.cli.group import cli
-from lab.cli.options import cells_of
+from lab.cli.options import ToWrite, cells_of
 from lab.util.errors import LabError
 
 
@@ -31,7 +31,7 @@ def throttle(folder: Path) -> None:
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[RESULT]...")
 @click.option(
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=ToWrite(dir_okay=False, path_type=Path),
     metavar="FILE.html",
     help="Write one page of all these results, and nothing else",
 )

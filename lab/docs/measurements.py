@@ -238,6 +238,15 @@ def keep(folder: Path, name: str) -> Path:
         for path in sorted(folder.iterdir())
         if path.name in (SUMMARY, META) or path.suffix in PICTURES
     }
+    if name in names():
+        kept_one = meta(name)
+        mine, theirs = ((one.view, one.scenario.get("name")) for one in (about, kept_one))
+        if mine != theirs:
+            expected, found = (" of ".join(map(str, filter(None, one))) for one in (theirs, mine))
+            raise LabError(
+                f"measurements/{name} is of another kind: expected {expected}, and {folder.name} is {found}; "
+                "name it by --name"
+            )
     if about.view not in {None, *VIEWS}:
         raise unknown_name("view", str(about.view), VIEWS)
     if SUMMARY not in kept:

@@ -179,10 +179,11 @@ def write(name: str, text: str, folder: Path = devices.DEVICES) -> Path:
     """Put a device file into the table.
 
     Raises:
-        LabError: a name that no file can have, or one that is taken.
+        LabError: a name that no file can have, or one that is taken; the model does not take such a device.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise LabError(f"{name!r} cannot name a device: expected lower-case letters, digits and dashes")
+    devices.parsed(text, f"what was made of these figures is no device ({name})")
     path = folder / f"{name}.toml"
     try:
         with path.open("x", encoding="utf-8") as file:

@@ -212,12 +212,25 @@ def load(name: str, directory: Path = DEVICES) -> Device:
     if name not in known:
         raise unknown_name("device", name, known)
     path = directory / f"{name}.toml"
+    return parsed(path.read_text(), f"device file {path}")
+
+
+def parsed(text: str, what: str) -> Device:
+    """Read the text of a device file.
+
+    Args:
+        text: TOML.
+        what: names it in an error.
+
+    Raises:
+        LabError: it is not as the model wants it.
+    """
     try:
-        return _ADAPTER.validate_python(tomllib.loads(path.read_text()))
+        return _ADAPTER.validate_python(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise LabError(f"device file {path} is not TOML: {error}") from None
+        raise LabError(f"{what} is not TOML: {error}") from None
     except ValidationError as error:
-        raise LabError(f"device file {path}: {_complaints(error)}") from None
+        raise LabError(f"{what}: {_complaints(error)}") from None
 
 
 def _complaints(error: ValidationError) -> str:

@@ -125,3 +125,9 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "there is a device mine already" in capsys.readouterr().err
     assert cli._run(["calibrate", str(path), "--name", "../mine"]) == 1
     assert "cannot name a device" in capsys.readouterr().err
+
+
+def test_what_is_no_device_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"what was made of these figures is no device \(mine\)"):
+        calibrate.write("mine", 'driver = "labblk"\nwrite_ns = nan\n', tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -93,6 +93,39 @@ def run(*arguments: str) -> int:
     return cli._run(list(arguments))
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["series", "--output", "{file}/x"],
+        ["costs", "--output", "{file}/x"],
+        ["cuts", "--output", "/proc/x"],
+        ["field", "--output", "{file}/x.tar.gz"],
+        ["compare", "--results", "{folder}", "--output", "{file}/x"],
+        ["report", "{folder}", "--output", "/nonexistent/x.html"],
+    ],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_where_to_write_is_looked_at_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert cli._run([one.format(file=file, folder=tmp_path) for one in arguments]) == 1
+    assert re.fullmatch(r"pwb: error: --output \S+ cannot be written .*\n", capsys.readouterr().err)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("command", ["throttle", "report"])
+def test_a_result_of_another_command_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (tmp_path / "summary.json").write_text('[{"kernel": "stock"}]')
+    (tmp_path / "meta.json").write_text("{}")
+    assert cli._run([command, str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("pwb: error: ") and said.count("\n") == 1
+
+
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     listed = capsys.readouterr().out

@@ -99,6 +99,15 @@ def test_bad_name_and_no_result_are_errors(kept: Path) -> None:
         measurements.keep(kept, "docs")
 
 
+def test_a_result_of_another_kind_does_not_take_the_place_of_one(kept: Path) -> None:
+    folder = kept.parent / "results" / "past"
+    about = json.loads((folder / "meta.json").read_text())
+    measurements.keep(folder, "past")
+    (folder / "meta.json").write_text(json.dumps(about | {"scenario": {"name": "t2"}}))
+    with pytest.raises(LabError, match=r"measurements/past is of another kind: expected .* and past is"):
+        measurements.keep(folder, "past")
+
+
 def test_what_was_kept_stays_where_the_next_one_is_not_whole(kept: Path) -> None:
     folder = kept.parent / "results" / "past"
     before = (kept.parent / "measurements" / "past" / "summary.json").read_bytes()

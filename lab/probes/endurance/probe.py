@@ -171,8 +171,8 @@ def worse(rounds: Sequence[Round], name: str, figure: Figure) -> tuple[float, fl
     """Return what a figure was at first, and by what part of that it surely got worse until the end.
 
     The trend is the median of the slopes between all pairs of rounds (Theil and Sen), and surely means the
-    end of its interval of 95% that is nearer to none. A step has no such trend: it is what lies between all of
-    the first tenth and all of the last. With fewer rounds than :data:`LEAST_ROUNDS` there is neither.
+    end of its interval of 95% that is nearer to none. A step has no such trend: it is what lies between all
+    of the first tenth and all of the last. With fewer rounds than :data:`LEAST_ROUNDS` there is neither.
     """
     values = [float(getattr(one, name)) for one in rounds]
     count = max(1, len(values) // TENTH)

@@ -64,8 +64,7 @@ def make_report(*, paths: tuple[Path, ...], output: Path | None) -> None:
             click.echo(folder / page.NAME)
     except FileNotFoundError as error:
         raise LabError(
-            f"{error.filename} is not there: a result is drawn again from its raw data, and a page goes "
-            "into a folder that exists"
+            f"{error.filename} is not there: expected a whole result, which is drawn again from its raw data"
         ) from None
     except OSError as error:
         raise LabError(

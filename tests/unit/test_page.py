@@ -237,7 +237,7 @@ def test_a_result_whose_raw_data_is_gone_keeps_its_picture_of_that(result: Path)
 
 def test_what_is_missing_is_named(result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._run(["report", str(result), "--output", str(tmp_path / "no" / "page.html")]) == 1
-    assert f"pwb: error: {tmp_path}/no/page.html is not there" in capsys.readouterr().err
+    assert f"pwb: error: --output {tmp_path}/no/page.html cannot be written" in capsys.readouterr().err
 
 
 def test_what_is_no_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from lab.util import fionumber
 from lab.util.errors import LabError
 
 MOUNT = PurePosixPath("/mnt/test")
@@ -240,10 +241,10 @@ def _files(text: str) -> list[tuple[str, _Files]]:
 
 def _files_of(options: Mapping[str, str]) -> list[tuple[str, _Files]]:
     """Name the files of a section as fio does (its filename, directory and filename_format)."""
-    jobs = count(options, "numjobs")
+    jobs = fionumber.count(options, "numjobs")
     names = _paths(options.get("filename", ""))
     form = options.get("filename_format", "$jobname.$jobnum.$filenum").replace("$jobname", options["name"])
-    of_each = len(names) or count(options, "nrfiles")
+    of_each = len(names) or fionumber.count(options, "nrfiles")
     made = of_each if "$filenum" in form and not names else 1
     folders = _paths(options.get("directory", "")) or [""]
     if "$jobnum" in form and not names:
@@ -280,36 +281,10 @@ def ends_of(size: str) -> list[str]:
     return re.split("[-:,]", size)
 
 
-def count(options: Mapping[str, str], name: str) -> int:
-    """Return the number that an option has, 1 where it is missing.
-
-    Raises:
-        LabError: it is none that can be read.
-    """
-    found = number(options.get(name, "1"))
-    if found is None:
-        raise LabError(
-            f"section [{options['name']}] has {name}={options[name]}: expected a whole number, such as 16, "
-            "0x10 or 1k"
-        )
-    return max(1, found)
-
-
 def _mib(text: str) -> float | None:
     """Return a size in MiB; None for what is no number of bytes, as a share of the device."""
-    size = number(text)
+    size = fionumber.number(text)
     return None if size is None else size / (1 << 20)
-
-
-def number(text: str) -> int | None:
-    """Read a number as fio does: hexadecimal, or decimal with a unit, of which it takes Ki for 1000."""
-    found = re.fullmatch(r"0x([0-9a-f]+)|(\d+)(?:([kmgtp])(i?))?b?", text.lower())
-    if not found:
-        return None
-    if found[1]:
-        return int(found[1], 16)
-    base = 1000 if found[4] else 1024
-    return int(int(found[2]) * base ** ("kmgtp".find(found[3]) + 1 if found[3] else 0))
 
 
 def _is_direct(options: Mapping[str, str]) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from lab.experiment import fiojob
+from lab.util import fionumber
 from lab.util.errors import LabError
 
 #: What a filesystem of our size leaves for files, at least.
@@ -115,9 +116,9 @@ def _is_sized(options: Mapping[str, str]) -> bool:
     if "filesize" in options:
         # With it size may be missing, or a share of it.
         needed = fiojob.ends_of(options["filesize"]) + ([] if re.fullmatch(r"|\d+%", size) else [size])
-        return all(map(fiojob.number, needed))
+        return all(map(fionumber.number, needed))
     # Without any they may grow until the device is full.
-    return bool(fiojob.number(size or options.get("fill_device", "0")))
+    return bool(fionumber.number(size or options.get("fill_device", "0")))
 
 
 def check_room(name: str, text: str, device_mib: int) -> None:

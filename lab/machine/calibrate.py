@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lab.experiment import fiojob
 from lab.machine import devices
+from lab.util import fionumber
 from lab.util.errors import LabError
 
 Kind = Literal["read", "write"]
@@ -106,15 +106,15 @@ def _point(path: Path, name: str, common: dict[str, str], jobs: list[dict[str, A
     """Return the point of a section; None for one that is not about pages anywhere."""
     own = {**common, **jobs[0].get("job options", {}), "name": name}
     kind = KINDS.get(own.get("rw", ""))
-    if kind is None or fiojob.number(own.get("bs", "4k")) != PAGE_BYTES:
+    if kind is None or fionumber.number(own.get("bs", "4k")) != PAGE_BYTES:
         return None
     if own.get("direct", "0") not in ("1", ""):
         raise LabError(f"{path}: section {name} went through the page cache: expected direct=1, as in {JOB}")
     pages_s = sum(job[kind]["iops"] for job in jobs)
     if pages_s <= 0:
         raise LabError(f"{path}: section {name} did nothing: expected it to run for some seconds")
-    each = fiojob.count(own, "iodepth") if own.get("ioengine", "psync") in QUEUEING else 1
-    return Point(kind, each * fiojob.count(own, "numjobs"), pages_s)
+    each = fionumber.count(own, "iodepth") if own.get("ioengine", "psync") in QUEUEING else 1
+    return Point(kind, each * fionumber.count(own, "numjobs"), pages_s)
 
 
 def fit(points: Sequence[Point]) -> Fit:

@@ -33,6 +33,7 @@ MODULES = (
     "lab/experiment/ownjob.py",
     "lab/util/__init__.py",
     "lab/util/errors.py",
+    "lab/util/fionumber.py",
     "lab/util/process.py",
 )
 OWN_JOB = REPO / "field" / "overwrite.fio"

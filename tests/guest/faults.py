@@ -94,9 +94,12 @@ FAILSLAB = Path("/sys/kernel/debug/failslab")
 FAULT_OF_REMOVAL = re.compile(r"WARNING: fs/f2fs/inode\.c:\d+ at f2fs_evict_inode\+")
 # After an emergency remount F2FS refuses a write, which leaves the file dirty, and it warns, too. ext4 is
 # synced, then read-only, and warns when what was dirtied in between is written; the lines are those of Linux
-# 7.2 and 7.3, for the next warning there is of a frozen filesystem.
+# 7.2 and 7.3, for the next warning there is of a frozen filesystem. XFS warns so where it is frozen then, for
+# freeze_super() waits for nothing that a read-only filesystem still writes, and the end of that is a
+# transaction.
 FAULT_OF_EMERGENCY = re.compile(
     rf"{FAULT_OF_REMOVAL.pattern}|WARNING: fs/ext4/ext4_jbd2\.c:(75|83) at ext4_journal_check_start\+"
+    r"|WARNING: fs/xfs/xfs_trans\.c:255 at xfs_trans_alloc\+"
 )
 # How a filesystem is made smaller than its device, where it can grow while it is mounted.
 SMALLER = {
@@ -624,7 +627,12 @@ def read_only_in_an_emergency(fs: str, *, auto: bool = False) -> None:
             time.sleep(STEP_S)
         run("umount", str(MOUNT))
         load.mount()
-        load.umount_and_check()
+        if fs == "xfs":
+            # What is removed and still open as it becomes read-only stays on XFS's lists of unlinked inodes:
+            # it is unmounted with a clean log, and no recovery frees them.
+            run("umount", str(MOUNT))
+        else:
+            load.umount_and_check()
     nothing_stays(load)
 
 

@@ -19,7 +19,7 @@ from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment import scenario as scenarios
 from lab.experiment.scenario import Machine, Scenario
 from lab.machine import devices, guest, guest_memory, host_idle
-from lab.machine.hardware import Hardware
+from lab.machine.hardware import Hardware, check_contexts
 from lab.result import report
 from lab.tree import build
 from lab.tree.source import Source
@@ -32,8 +32,6 @@ CPUS_SLEEP = (
     f"{host_idle.LATENCY} could not be opened, so the host's CPUs sleep when idle and rates vary more: "
     "expected to be run by root, or by a user who may write that file"
 )
-# The kernel's limit of nwritebacks (BDI_WB_CTX_PER_CPU).
-CONTEXTS_PER_CPU = 4
 #: How long a kernel takes to build.
 BUILD_TIME = "a quarter of an hour for each on two cores"
 
@@ -203,13 +201,9 @@ def check(
     tool("fio", "fio")
     tool("filefrag", "e2fsprogs")
     size = chosen.guest
-    most = CONTEXTS_PER_CPU * (size.possible_cpus or size.cpus)
-    asked = max((number for number in chosen.contexts if isinstance(number, int)), default=1)
-    if asked > most:
-        raise LabError(
-            f"{chosen.name}: {asked} contexts on {size.cpus} CPUs: expected at most {most}, "
-            f"{CONTEXTS_PER_CPU} for each CPU; ask for fewer, or for more CPUs"
-        )
+    for number in chosen.contexts:
+        if isinstance(number, int):
+            check_contexts(chosen.name, number, size.possible_cpus or size.cpus)
     if chosen.virtual:
         for cpus in [size.cpus, *chosen.scaling]:
             hardware = machine(

@@ -38,7 +38,7 @@ def source_at_hand(tree: Path | None, series: str | None) -> Source | None:
     """Return the source of a run, the user's or that of a series; None where it would have to be fetched.
 
     Raises:
-        LabError: the user's tree is none of Linux, or holds a build.
+        LabError: the user's tree is none of Linux, or holds a build, or there can be no such series.
     """
     if tree is not None:
         return sources.user_tree(tree)

@@ -15,10 +15,12 @@ from lab.util.progress import duration
 
 # Of one check of one patch; the first tells most.
 _SHOWN = 5
+# Columns of a terminal: between two of the table's, and what says something of a patch's title.
+_GAP, _TITLE = 2, 20
 
 
 def show(console: Console, found: Sequence[Checked]) -> None:
-    """Print the table, and below it each line that is wrong."""
+    """Print the table, and below it each line that is wrong; on a narrow terminal a line for each patch."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("patch", overflow="ellipsis", no_wrap=True)
     names = result.columns([checked.failures for checked in found])
@@ -27,12 +29,16 @@ def show(console: Console, found: Sequence[Checked]) -> None:
     for checked in found:
         words = result.words(checked.failures, names, not_made="-")
         table.add_row(f"{checked.patch.number} {checked.patch.title}", *words)
-    console.print(table)
+    if sum(len(name) + _GAP for name in names) + _TITLE <= console.width:
+        console.print(table)
+    else:
+        for checked in found:
+            console.print(line(checked), markup=False, highlight=False, soft_wrap=True)
     for checked in found:
         for outcome in checked.failed:
             told = f"patch {checked.patch.number}, {outcome.check}:"
-            for line in outcome.failures[:_SHOWN]:
-                console.print(told, line, markup=False, highlight=False, soft_wrap=True)
+            for failure in outcome.failures[:_SHOWN]:
+                console.print(told, failure, markup=False, highlight=False, soft_wrap=True)
             if len(outcome.failures) > _SHOWN:
                 more = len(outcome.failures) - _SHOWN
                 console.print(told, f"and {more} lines more", markup=False, highlight=False)

@@ -17,7 +17,7 @@ from lab.util.errors import LabError
 @click.option(
     "--checks",
     metavar="NAME,...",
-    callback=lambda context, option, value: value and listed_names(context, option, value),
+    callback=lambda context, option, value: value if value is None else listed_names(context, option, value),
     help="Only these: checkpatch,um,x86-64,no-cgroup,no-block,i386,arm64,strict,coccinelle,docs,kunit,load  "
     "[default: all but kunit and load]",
 )

@@ -12,6 +12,7 @@ import click
 
 from lab.cli.group import cli
 from lab.cli.options import (
+    Number,
     build_kernel,
     clock_option,
     guest_options,
@@ -120,7 +121,7 @@ def build(flavours: tuple[str, ...], machine: str | None, tree: Path | None, ser
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     metavar="S",
     help="Seconds of the host until the guest must be off  [default: 300, in virtual time 1800]",
 )
@@ -165,8 +166,12 @@ def guest(
     from lab.machine import guest as guests
 
     options = {name: value for name, value in options.items() if value is not None}
-    if is_profiled and (options["machine"], options["clock"]) != ("smp", "virtual"):
-        raise click.UsageError("--profile is of virtual time: it needs --machine smp without --clock host")
+    if (options["machine"], options["clock"]) != ("smp", "virtual"):
+        of_virtual_time = [name for name in ("mips", "quantum_ns", "lanes") if name in options]
+        for name in [*of_virtual_time, *(["profile"] if is_profiled else [])]:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is of virtual time: it needs --machine smp without --clock host"
+            )
     path = kernel_of(kernel, tree, series, options)
     if not is_profiled:
         return guests.run(path, list(command), stream=sys.stdout, **options).status
@@ -195,6 +200,7 @@ def shell(kernel: str, tree: Path | None, series: str | None, **options: Any) ->
     """
     from lab.machine import guest as guests
 
+    guests.check_terminal()
     return guests.shell(kernel_of(kernel, tree, series, options), **options).status
 
 

@@ -10,8 +10,8 @@ import click
 
 from lab.cli.group import cli
 from lab.cli.options import (
+    Number,
     ToWrite,
-    a_number,
     listed_contexts,
     listed_names,
     listed_numbers,
@@ -99,8 +99,7 @@ def bench(
     "budget_min",
     default=15.0,
     show_default=True,
-    type=click.FloatRange(min=1, max=7 * 24 * 60),
-    callback=a_number,
+    type=Number(min=1, max=7 * 24 * 60),
     metavar="MINUTES",
     help="How long to measure, once kernels are there",
 )
@@ -170,8 +169,8 @@ def compare(
     from lab.bench.bench import Where, bench_all
     from lab.result import published_table as tables
 
-    if folders and (scenarios or full):
-        raise click.UsageError("--results takes what was measured: it excludes SCENARIO and --full")
+    if folders and any([scenarios, full, scheduler, fresh, tree, series, *rest.values()]):
+        raise click.UsageError("--results takes what was measured: only --output goes with it")
     if not folders:
         names = tables.known(list(scenarios))
         where = Where(scheduler, fresh)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lab.tree.source import Source
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 
 class ToWrite(click.Path):
@@ -197,11 +198,7 @@ def machine_options(
             type=click.Choice(["uml", "smp"]),
             help="User-mode Linux, or emulated x86-64 in virtual time" + ("" if machine else own),
         )
-        count = click.option(
-            "--cpus",
-            type=int,
-            help=f"Guest CPUs{cpus}",
-        )
+        count = click.option("--cpus", type=click.IntRange(1, 64), help=f"Guest CPUs{cpus}")
         return chosen(count(command))
 
     return add
@@ -232,11 +229,23 @@ def profile_option(command: _F) -> _F:
     )(command)
 
 
-def a_number(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    """Refuse what is no number: every comparison of it is false, that of a range too."""
-    if math.isnan(value):
-        raise click.BadParameter("nan: expected a number")
-    return value
+class Number(click.FloatRange):
+    """A number within a range; ``nan`` is none, though click takes it: every comparison of it is false."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail("nan: expected a number", param, ctx)
+        return number
+
+
+def _each_once(values: list[_T]) -> list[_T]:
+    """Refuse a list that names something twice: it would be measured twice, or replace itself."""
+    for value in values:
+        if values.count(value) > 1:
+            raise click.BadParameter(f"{value} is there twice: expected each once")
+    return values
 
 
 def listed_names(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
@@ -244,13 +253,13 @@ def listed_names(context: click.Context, parameter: click.Parameter, value: str)
     names = [name.strip() for name in value.split(",")]
     if not all(names):
         raise click.BadParameter(f"{value!r}: expected names with commas between them")
-    return names
+    return _each_once(names)
 
 
 def listed_numbers(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
     """Parse a comma-separated list of whole numbers."""
     try:
-        return [int(number) for number in value.split(",")]
+        return _each_once([int(number) for number in value.split(",")])
     except ValueError:
         raise click.BadParameter(f"{value!r}: expected whole numbers with commas between them") from None
 
@@ -258,7 +267,7 @@ def listed_numbers(context: click.Context, parameter: click.Parameter, value: st
 def listed_contexts(context: click.Context, parameter: click.Parameter, value: str) -> list[Contexts]:
     """Parse a comma-separated list of numbers of contexts, of which one may be ``auto``."""
     try:
-        return ["auto" if number == "auto" else int(number) for number in value.split(",")]
+        return _each_once(["auto" if number == "auto" else int(number) for number in value.split(",")])
     except ValueError:
         raise click.BadParameter(
             f"{value!r}: expected whole numbers, or auto, with commas between them"

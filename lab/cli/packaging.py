@@ -6,10 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from lab.cli.group import cli
 from lab.cli.options import ToWrite, output_folder, packages_folder, source_of, source_options
-from lab.util.errors import unknown_name
+from lab.util.errors import LabError, unknown_name
 
 
 @cli.command()
@@ -73,5 +74,8 @@ def field(jobs: tuple[Path, ...], packages: Path, output: Path) -> None:
     from lab.package import field as archive
 
     found = sorted(packages.glob("*.deb"))
+    is_named = click.get_current_context().get_parameter_source("packages") is ParameterSource.COMMANDLINE
+    if is_named and not found:
+        raise LabError(f"--packages {packages} has no packages: expected .deb files, made by: ./pwb deb")
     click.echo(archive.make(output, jobs, found))
     click.echo(f"packages in it: {', '.join(path.name for path in found) or 'none, pwb deb makes them'}")

@@ -10,6 +10,7 @@ import click
 
 from lab.cli.group import cli
 from lab.cli.options import (
+    Number,
     ToWrite,
     build_kernel,
     known_filesystem,
@@ -82,6 +83,8 @@ def changes(
     """
     from lab.probes.changes.probe import Changes
 
+    for one in fs:
+        known_filesystem(one)
     _measure(Changes(tuple(fs), device, cpus, limit_mib), output, tree, series)
 
 
@@ -236,7 +239,7 @@ def amplification(
     "--hours",
     default=2.0,
     show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     help="Of this machine, all filesystems together",
 )
 @output_folder("results/endurance", "Folder for the result")

@@ -13,6 +13,7 @@ import click
 
 from lab.cli.group import cli
 from lab.cli.options import (
+    Number,
     build_kernel,
     known_filesystem,
     listed_names,
@@ -100,7 +101,7 @@ def prove(*, proofs: tuple[str, ...], output: Path) -> int:
 @click.option("--cuts", default=100, show_default=True, type=click.IntRange(1), help="For each filesystem")
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     help="Begin no guest after so many  [default: all are run]",
 )
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first guest")
@@ -126,11 +127,15 @@ def cuts(
     Each guest cuts it 50 times, each time with other contexts, workers, affinities and modes. Fails if
     anything is lost, whatever the kernel.
     """
+    from lab.machine.hardware import Hardware
     from lab.proof import cuts as proof
     from lab.result import provenance
+    from lab.tree import config
 
     for name in fs:
         known_filesystem(name)
+    Hardware(machine=machine, cpus=cpus)
+    config.fragments(kernel, machine)
     lost, done = False, 0
 
     def show(outcome: proof.Outcome) -> None:
@@ -183,12 +188,14 @@ def schedules(
     Each seed is a boot of the debug kernel in virtual time for each load. Fails if anything is lost, wrong
     or hangs, or the kernel reports.
     """
+    from lab.machine.hardware import Hardware
     from lab.proof import schedules as proof
     from lab.result import provenance
 
     for name in loads:
         if name not in proof.LOADS:
             raise unknown_name("load", name, list(proof.LOADS))
+    Hardware(machine="smp", cpus=cpus)
     found = False
 
     def show(outcome: proof.Outcome) -> None:

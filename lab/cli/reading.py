@@ -110,6 +110,8 @@ def keep(*, folder: Path | None, name: str | None) -> None:
     """
     from lab.docs import measurements, pages, pictures
 
+    if folder is None and name is not None:
+        raise click.UsageError("--name is of what is kept: it needs RESULT")
     if folder is not None:
         click.echo(measurements.keep(folder.resolve(), name or measurements.name_of(folder.resolve())))
     for kept in measurements.names():

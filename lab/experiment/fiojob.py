@@ -112,7 +112,11 @@ def inlined(name: str, text: str, folder: Path, depth: int = 0) -> str:
         try:
             lines.append(inlined(name, path.read_text(encoding="utf-8"), path.parent, depth + 1).rstrip("\n"))
         except (OSError, UnicodeDecodeError) as error:
-            raise LabError(f"job {name}: cannot read the included {path}: {error}") from error
+            why = error.strerror if isinstance(error, OSError) else error
+            raise LabError(
+                f"job {name}: cannot read the included {path} ({why}): expected a text file, named as "
+                "seen from the folder of the job"
+            ) from error
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from lab.experiment import fiojob, ownjob, pace, scenario, schedule
 from lab.experiment.axes import Contexts
-from lab.experiment.scenario import Machine, Scenario, wrong_keys
+from lab.experiment.scenario import LEAST_LIMIT_MIB, Machine, Scenario, wrong_keys
 from lab.experiment.setting import AUTO
 from lab.machine import devices
 from lab.util.errors import LabError, unknown_name
@@ -141,6 +141,11 @@ def from_job(
             f"expected a number above 1 among --contexts, or {AUTO}"
         )
     for mib in dirty_limits_mib:
+        if mib < LEAST_LIMIT_MIB:
+            raise LabError(
+                f"run {job.name}: a dirty limit of {mib} MiB: expected {LEAST_LIMIT_MIB} MiB or more; raise "
+                "--dirty-limits-mib"
+            )
         if mib >= memory_mib:
             raise LabError(
                 f"run {job.name}: a dirty limit of {mib} MiB is never reached in {memory_mib} MiB of memory: "

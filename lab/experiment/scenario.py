@@ -28,6 +28,7 @@ from lab.util.paths import REPO
 
 SCENARIOS = REPO / "scenarios"
 FILESYSTEMS = ("xfs", "ext4", "f2fs")
+LEAST_LIMIT_MIB = 8
 
 Machine = Literal["uml", "smp"]
 Bound = Literal["bdis", "direct"]
@@ -70,7 +71,7 @@ class Window(Strict):
 class Limit(Window):
     """One dirty limit: ``vm.dirty_bytes``; ``vm.dirty_background_bytes`` is half of it."""
 
-    mib: int = Field(ge=8)
+    mib: int = Field(ge=LEAST_LIMIT_MIB)
 
 
 class GuestSize(Strict):

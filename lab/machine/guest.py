@@ -211,8 +211,7 @@ def shell(
         GuestError: as run does, at the end.
         LabError: as run does, or standard input is not a terminal.
     """
-    if not sys.stdin.isatty():
-        raise LabError("a shell in a guest needs a terminal as standard input: without one, run a command")
+    check_terminal()
     hardware = Hardware(machine=machine, clock=clock, mem_mib=mem_mib, cpus=cpus)
     plan, arguments = _plan(hardware, fs=fs, device=device, count=device_count, size_mib=device_size_mib)
     with hardware.built() as built:
@@ -243,6 +242,16 @@ def shell(
         if results is not None:
             (results / "console.txt").write_bytes(guest.console)
         return replace(judge(guest, math.inf), clock=built.clock())
+
+
+def check_terminal() -> None:
+    """Check ahead of a build that :func:`shell` has a terminal.
+
+    Raises:
+        LabError: standard input is none.
+    """
+    if not sys.stdin.isatty():
+        raise LabError("a shell in a guest needs a terminal as standard input: without one, run a command")
 
 
 def check(

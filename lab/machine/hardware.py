@@ -28,6 +28,8 @@ HUNG_TASK_S, PATIENT_HUNG_TASK_S = 30, 240
 BASE_MIB = 256
 # More of that on the machine smp, for each CPU.
 CPU_MIB = 4
+# The kernel's limit of nwritebacks (BDI_WB_CTX_PER_CPU).
+CONTEXTS_PER_CPU = 4
 # What QEMU takes besides the guest's memory: translated code and its own.
 QEMU_MIB = 512
 
@@ -175,6 +177,25 @@ class Hardware:
                 yield Built(smp.Smp(found, clock), counters)
             finally:
                 os.close(counters)
+
+
+def check_contexts(what: str, contexts: int, cpus: int) -> None:
+    """Check that a kernel takes so many contexts.
+
+    Args:
+        what: asks for them.
+        contexts: how many.
+        cpus: that the kernel prepares for.
+
+    Raises:
+        LabError: it does not.
+    """
+    most = CONTEXTS_PER_CPU * cpus
+    if not 1 <= contexts <= most:
+        raise LabError(
+            f"{what}: {contexts} contexts on {cpus} CPUs: expected 1 to {most}, {CONTEXTS_PER_CPU} for each "
+            "CPU; ask for a number among these, or for more CPUs"
+        )
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from typing import Any
 import pandas as pd
 
 from guest import record as records
+from lab.experiment.setting import AUTO
 from lab.machine import guest, guest_memory, host_idle
-from lab.machine.hardware import Hardware
+from lab.machine.hardware import Hardware, check_contexts
 from lab.probes.probe import Boot, Probe, R
 from lab.result import provenance
 from lab.tree.build import Kernel
@@ -33,7 +34,8 @@ def check(probe: Probe[R]) -> None:
     """Check ahead of a build what a guest of the probe would refuse.
 
     Raises:
-        LabError: there is no such filesystem, device or machine, or the host has not the memory.
+        LabError: there is no such filesystem, device or machine, its kernel takes not so many contexts, or
+            the host has not the memory.
     """
     size = ("mem_mib", "cpus", "possible_cpus")
     made = ("device", "device_size_mib")
@@ -44,6 +46,9 @@ def check(probe: Probe[R]) -> None:
         asked = {"fs": "xfs", "device": "nolat"} | {
             name: boot.options[name] for name in ("fs", *made) if name in boot.options
         }
+        contexts = boot.options.get("settings", {}).get("nwritebacks", AUTO)
+        if contexts != AUTO:
+            check_contexts(probe.name, int(contexts), hardware.possible_cpus or hardware.cpus)
         guest.check(hardware, **asked)
 
 

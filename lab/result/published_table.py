@@ -20,7 +20,7 @@ from lab.result.comparison import Cleared, Comparison, Curve, Gain, clear, compa
 from lab.result.report import terminal
 from lab.util import markdown as tables
 from lab.util import picture
-from lab.util.errors import LabError
+from lab.util.errors import LabError, unknown_name
 
 OUTPUT = results.RESULTS / "published"
 
@@ -62,8 +62,9 @@ def known(names: list[str]) -> list[str]:
     """
     claiming = [name for name in scenarios.names() if _claims(scenarios.load(name))]
     for name in names:
+        if name not in scenarios.names():
+            raise unknown_name("scenario", name, claiming)
         if name not in claiming:
-            scenarios.load(name)
             raise LabError(
                 f"scenario {name!r} has neither published numbers nor bars: "
                 f"expected one of {', '.join(claiming)}"

@@ -61,8 +61,6 @@ def fetch(series: str = SERIES) -> Source:
     Raises:
         LabError: the series is not packaged, apt or its keyring is missing, or no mirror can be reached.
     """
-    if not _SERIES.match(series):
-        raise LabError(f"{series!r} is not a kernel series: expected two numbers such as 7.3")
     home = cache_dir() / "source"
     if found := cached(series):
         return found
@@ -163,7 +161,13 @@ def _hash(text: str) -> str:
 
 
 def cached(series: str) -> Source | None:
-    """Return the newest source of a series that was fetched before; None: there is none."""
+    """Return the newest source of a series that was fetched before; None: there is none.
+
+    Raises:
+        LabError: that is not what series are called.
+    """
+    if not _SERIES.match(series):
+        raise LabError(f"{series!r} is not a kernel series: expected two numbers such as 7.3")
     home = cache_dir() / "source"
     trees = [tree for tree in home.glob(f"linux-{series}-*") if (tree / STAMP).is_file()]
     if not trees:

@@ -27,7 +27,6 @@ def unknown_name(kind: str, name: str, choices: Iterable[str]) -> LabError:
         An error to raise, naming the nearest known names, or all of them where none is near.
     """
     known = sorted(choices)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known
-    return LabError(
-        f"unknown {kind} {name!r}: expected {' or '.join(near) or 'none, there are no ' + kind + 's'}"
-    )
+    near = difflib.get_close_matches(name, known, n=3) or known
+    expected = " or ".join([*([", ".join(near[:-1])] if near[:-1] else []), *near[-1:]])
+    return LabError(f"unknown {kind} {name!r}: expected {expected or f'none, there are no {kind}s'}")

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from lab.check import docs, result, series, table
 from lab.check.configurations import Configuration
@@ -550,3 +552,12 @@ def test_line_and_verdict_name_what_failed() -> None:
     assert table.verdict([fine, wrong]) == (
         "patch 2 (title 2) is the first that fails, the check arm64: a.c: warning: x"
     )
+
+
+def test_a_narrow_terminal_has_a_line_for_each_patch() -> None:
+    found = [Checked(patch(1), {name: Outcome(name, [], 1.0) for name in series.USUAL})]
+    for width, lines in ((80, ["patch 1 (title 1): ok, 10 s"]), (160, None)):
+        console = Console(width=width, record=True, file=io.StringIO())
+        table.show(console, found)
+        shown = console.export_text().splitlines()
+        assert shown == lines if lines else any("checkpatch" in line for line in shown)

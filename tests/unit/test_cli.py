@@ -79,6 +79,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(build, "build", calls.recorder("build", SimpleNamespace(path=Path("/kernels/linux"))))
     monkeypatch.setattr(guest, "run", calls.recorder("run", SimpleNamespace(status=7)))
     monkeypatch.setattr(guest, "shell", calls.recorder("shell", SimpleNamespace(status=3)))
+    monkeypatch.setattr(guest, "check_terminal", lambda: None)
     monkeypatch.setattr(bench, "bench", calls.recorder("bench"))
     monkeypatch.setattr(bench, "run_job", calls.recorder("run_job"))
     monkeypatch.setattr(bench, "bench_all", calls.recorder("bench_all", [Path("r1")]))
@@ -256,6 +257,80 @@ def test_unknown_names_are_refused_before_any_build(
     assert run("guest", option, value, "--", "true") == 1
     assert capsys.readouterr().err.startswith(f"pwb: error: {sentence}")
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["guest", "--mips", "5", "--", "true"], 2, "--mips is of virtual time: it needs --machine smp"),
+        (["guest", "--machine", "smp", "--clock", "host", "--lanes", "1", "--", "true"], 2, "--lanes is of"),
+        (["guest", "--timeout", "nan", "--", "true"], 2, "nan: expected a number"),
+        (["waits", "--contexts", "0"], 1, "waits: 0 contexts on 2 CPUs: expected 1 to 8"),
+        (["waits", "--contexts", "2,4,2"], 2, "2 is there twice: expected each once"),
+        (["pauses", "--contexts", "9"], 1, "pauses: 9 contexts on 2 CPUs: expected 1 to 8"),
+        (["changes", "--fs", "none"], 1, "unknown filesystem 'none': expected ext4, f2fs or xfs"),
+        (["cuts", "--cpus", "65"], 1, "65 guest CPUs: expected 1 to"),
+        (["cuts", "--minutes", "nan"], 2, "nan: expected a number"),
+        (["cuts", "--kernel", "trased"], 1, "unknown uml kernel 'trased': expected traced"),
+        (["cuts", "--fs", "xfs,xfs"], 2, "xfs is there twice: expected each once"),
+        (["schedules", "--cpus", "65"], 1, "65 guest CPUs: expected 1 to 64"),
+        (["endurance", "--hours", "nan"], 2, "nan: expected a number"),
+        (["check-series", "--checks", ""], 2, "'': expected names with commas between them"),
+        (["compare", "--results", "/", "--fresh"], 2, "--results takes what was measured: only --output"),
+        (["compare", "--results", "/", "--cpus", "4"], 2, "--results takes what was measured: only --output"),
+        (["keep", "--name", "mine"], 2, "--name is of what is kept: it needs RESULT"),
+        (["field", "--packages", "/no/such"], 1, "--packages /no/such has no packages: expected .deb files"),
+        (["run", "--job", "/dev/null", "--cpus", "0"], 2, "0 is not in the range 1<=x<=64"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_is_refused_before_any_build(
+    calls: Calls, capsys: pytest.CaptureFixture[str], arguments: list[str], status: int, said: str
+) -> None:
+    assert run(*arguments) == status
+    assert said in capsys.readouterr().err
+    assert calls == []
+
+
+def test_shell_without_a_terminal_is_refused_before_any_build(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(source, "fetch", calls.recorder("fetch", SOURCE))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
+    assert run("shell") == 1
+    assert "a shell in a guest needs a terminal as standard input" in capsys.readouterr().err
+    assert calls == []
+
+
+def test_dry_run_of_a_series_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text(JOB)
+    assert run("run", "--job", str(job), "--series", "9", "--dry-run") == 1
+    assert "'9' is not a kernel series: expected two numbers such as 7.3" in capsys.readouterr().err
+
+
+def test_a_dirty_limit_that_is_too_low(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = tmp_path / "mine.fio"
+    job.write_text(JOB)
+    assert run("run", "--job", str(job), "--dirty-limits-mib", "7", "--dry-run") == 1
+    assert "a dirty limit of 7 MiB: expected 8 MiB or more" in capsys.readouterr().err
+
+
+def test_ctrl_c_while_the_program_still_loads_leaves_no_traceback() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "lab", "devices"],
+        cwd=REPO,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    # The lines come as modules are loaded: this one is an early one of ours.
+    said = iter(process.stderr)
+    assert any("click" in line for line in said)
+    process.send_signal(signal.SIGINT)
+    assert "Traceback" not in "".join(said)
+    assert process.wait() in (-signal.SIGINT, 130)
 
 
 def test_unknown_load_is_refused_before_any_build(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
@@ -639,7 +714,7 @@ def test_budget_is_a_number(tmp_path: Path) -> None:
             "--contexts=2",
             "its files take 5120 MiB, and the device has 5120",
         ),
-        ("[a]\nrw=write\nsize=1m\n", "--contexts=1,33", "33 contexts on 8 CPUs: expected at most 32"),
+        ("[a]\nrw=write\nsize=1m\n", "--contexts=1,33", "33 contexts on 8 CPUs: expected 1 to 32"),
     ],
 )
 def test_job_that_cannot_gain_is_refused_at_once(

@@ -19,6 +19,13 @@ def test_names_all_where_none_is_near() -> None:
     )
 
 
+def test_names_all_of_a_short_list_with_commas() -> None:
+    assert (
+        str(unknown_name("filesystem", "btrfs", ["xfs", "ext4", "f2fs"]))
+        == "unknown filesystem 'btrfs': expected ext4, f2fs or xfs"
+    )
+
+
 def test_says_when_there_is_nothing_to_choose_from() -> None:
     assert (
         str(unknown_name("scenario", "x", []))

@@ -697,6 +697,12 @@ def test_dry_run_says_what_does_not_fit_the_budget(
     assert "separate BDIs: about" not in said
 
 
+@pytest.mark.parametrize("job", sorted((REPO / "examples").glob("*.fio")), ids=lambda job: job.stem)
+def test_examples_are_taken(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("run", "--job", str(job), "--dry-run") == 0
+    assert "separate BDIs: about" in capsys.readouterr().out
+
+
 def test_budget_is_a_number(tmp_path: Path) -> None:
     job = tmp_path / "mine.fio"
     job.write_text(JOB)

@@ -18,6 +18,7 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import struct
@@ -378,6 +379,13 @@ def mark() -> None:
     signal.sigtimedwait((), MARK_S)
 
 
+def check_lockdep() -> None:
+    """Fail a run in which lockdep, where there is one, has given up: it saw nothing of what came after."""
+    with contextlib.suppress(FileNotFoundError):
+        if re.search(r"debug_locks: +0$", Path("/proc/lockdep_stats").read_text(), re.MULTILINE):
+            raise RunError("lockdep has switched itself off, so it saw only a part of the run")
+
+
 def run_plan(plan: dict[str, object], host: Host) -> None:
     """Do what the plan says, reporting each step."""
     nodes = []
@@ -424,6 +432,7 @@ def run_plan(plan: dict[str, object], host: Host) -> None:
     host.send(step="unmounting the filesystem")
     for target, errors in reversed(mounted):
         unmount(target, errors)
+    check_lockdep()
     host.send(step="powering off")
     if plan["results"]:
         _call(f"unmounting {RESULTS}", LIBC.umount2(RESULTS.encode(), 0))

@@ -23,10 +23,12 @@ _KINDS = [
             "lockdep report",
             r"WARNING: (possible (circular|recursive|irq lock)|inconsistent lock state"
             r"|bad unlock balance|suspicious RCU usage|Nested lock|held lock freed|lock held when returning"
-            r"|\S+-safe -> \S+-unsafe lock order)|BUG: (held lock freed|Invalid wait context)",
+            r"|\S+-safe -> \S+-unsafe lock order)|BUG: (held lock freed|Invalid wait context)"
+            r"|INFO: trying to register non-static key|turning off the locking correctness validator",
         ),
         ("hung task", r"INFO: task .* blocked (in I/O wait )?for more than "),
         ("stall", r"INFO: \w+ (self-)?detected (expedited )?stall|BUG: (soft|workqueue) lockup"),
+        ("debugging that gave up", r"ODEBUG disabled"),
         ("WARN", r"WARNING: "),
         ("kernel BUG", r"kernel BUG at |BUG: "),
         ("oops", r"\bOops\b|general protection fault|Unable to handle kernel|Kernel mode fault at "),
@@ -35,8 +37,9 @@ _KINDS = [
         (LEAK, r"kmemleak: \d+ new suspected memory leaks"),
         (
             CORRUPTION,
-            r"XFS \(\S+\): (Metadata (CRC error|corruption) detected|Corruption of in-memory data)"
-            r"|EXT4-fs error|F2FS-fs \(\S+\): (Inconsistent|inconsistent)",
+            r"XFS \(\S+\): (Metadata (CRC error|corruption) detected|Corruption|Internal error)"
+            r"|EXT4-fs error|EXT4-fs \(\S+\): .*Data will be lost"
+            r"|F2FS-fs \(\S+\): .*([Ii]nconsistent|[Cc]orrupt|[Rr]un fsck)",
         ),
     )
 ]

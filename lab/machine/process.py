@@ -29,7 +29,7 @@ from lab.util.paths import REPO
 
 AGENT = REPO / "guest" / "agent.py"
 SUPERVISOR = REPO / "lab" / "machine" / "supervise.py"
-# After a report starts on the console, how long the kernel may go on printing it.
+# After a line of a report on the console, how long the kernel may take to print the next.
 REPORT_GRACE_S = 2.0
 # The kernel drops console lines rather than wait; a pipe this large takes a burst of them.
 CONSOLE_PIPE_BYTES = 1 << 20
@@ -132,7 +132,9 @@ class Guest:
     output: bytearray = field(default_factory=bytearray)
     _partial: bytearray = field(default_factory=bytearray)
     _partial_console: bytearray = field(default_factory=bytearray)
-    _reported: bool = False
+    # Lines of the first report on the console, and until when the next one may come.
+    _report_lines: int = 0
+    _report_ends: float | None = None
     _taken_bytes: int = 0
     _unanswered_bytes: int | None = None
     _report: int = -1
@@ -258,8 +260,8 @@ class Guest:
             keyboard: a descriptor to pass on to the guest's terminal.
         """
         assert self._supervisor is not None and self._end is not None
-        deadline = time.monotonic() + timeout_s
-        grace = False
+        latest = time.monotonic() + timeout_s
+        deadline = latest
         readers = dict(self._lines)
         if keyboard is not None:
             readers[keyboard] = self._type
@@ -281,12 +283,11 @@ class Guest:
                 if ended and not ready:
                     break
                 if left <= 0 and not ended:
-                    self.timed_out = not grace
+                    self.timed_out = self._report_ends is None
                     deadline = math.inf
                     self.stop()
-                if self._reported and self.stop_at_report and not grace:
-                    grace = True
-                    deadline = min(deadline, time.monotonic() + REPORT_GRACE_S)
+                if self._report_ends is not None and self.stop_at_report and deadline != math.inf:
+                    deadline = min(latest, self._report_ends)
         self.stop()
 
     def resize(self, rows: int, columns: int) -> None:
@@ -307,7 +308,10 @@ class Guest:
         *lines, rest = self._partial_console.split(b"\n")
         self._partial_console = bytearray(rest)
         for line in lines:
-            self._reported |= console.kind_of(line.decode(errors="replace")) is not None
+            is_first = not self._report_lines and console.kind_of(line.decode(errors="replace")) is not None
+            if is_first or 0 < self._report_lines < console.MAX_REPORT_LINES:
+                self._report_lines += 1
+                self._report_ends = time.monotonic() + REPORT_GRACE_S
 
     def _take_output(self, data: bytes) -> None:
         self.output += data

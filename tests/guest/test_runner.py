@@ -214,6 +214,15 @@ def test_warning_of_the_kernel_fails_the_run(kernel: Kernel) -> None:
         boot(kernel, script)
 
 
+def test_lockdep_that_gave_up_fails_the_run(debug_kernel: Kernel) -> None:
+    script = """
+        sed "s/ debug_locks: .*1$/ debug_locks: 0/" /proc/lockdep_stats > /run/stats
+        ! cmp -s /run/stats /proc/lockdep_stats && mount --bind /run/stats /proc/lockdep_stats
+    """
+    with pytest.raises(GuestError, match="lockdep has switched itself off"):
+        guest.run(debug_kernel.path, ["sh", "-c", script], machine=debug_kernel.machine, fs="none")
+
+
 def test_panic_shows_the_kernels_lines(kernel: Kernel) -> None:
     script = "mount -o remount,size=200% /dev/shm && cat /dev/zero > /dev/shm/full"
     settings = {"/proc/sys/vm/panic_on_oom": "1"}

@@ -43,6 +43,29 @@ def test_ordinary_lines_are_no_report(name: str) -> None:
     assert console.findings(read(name)) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("INFO: trying to register non-static key.", "lockdep report"),
+        ("turning off the locking correctness validator.", "lockdep report"),
+        ("ODEBUG: Out of memory. ODEBUG disabled", "debugging that gave up"),
+        ("XFS (labblk0): Internal error i != 1 at line 1 of file fs/xfs/a.c.", "filesystem corruption"),
+        ("XFS (labblk0): Corruption of on-disk metadata detected.", "filesystem corruption"),
+        ("XFS (labblk0): Corruption detected! Free inode 0x83 not marked free", "filesystem corruption"),
+        ("XFS (labblk0): Corruption detected. Unmount and run xfs_repair", "filesystem corruption"),
+        ("EXT4-fs (labblk0): This should not happen!! Data will be lost", "filesystem corruption"),
+        ("F2FS-fs (labblk0): Found FS corruption, run fsck to fix.", "filesystem corruption"),
+        ("F2FS-fs (labblk0): SIT is corrupted node# 1 vs 2", "filesystem corruption"),
+        ("F2FS-fs (labblk0): access invalid blkaddr:7 run fsck to fix", "filesystem corruption"),
+        ("F2FS-fs (labblk0): Found nat_bits in checkpoint", None),
+        ("F2FS-fs (labblk0): Stopped filesystem due to reason: 0", None),
+        ("XFS (labblk0): User initiated shutdown received.", None),
+    ],
+)
+def test_what_the_kernel_says_of_itself_and_of_filesystems(line: str, kind: str | None) -> None:
+    assert console.kind_of(f"[    1.000000] {line}") == kind
+
+
 def test_every_report_is_found_in_order() -> None:
     text = read("warn") + read("clean") + read("kasan") + read("hung-task")
     assert [found.kind for found in console.findings(text)] == ["WARN", "KASAN report", "hung task"]

@@ -272,6 +272,17 @@ def test_report_stops_a_guest_that_hangs_after_it(
     assert nothing_left(notes, own_temporary_folder)
 
 
+def test_report_that_comes_slowly_is_read_to_its_end(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "REPORT_GRACE_S", 4)
+    kernel = fake(
+        "print('BUG: KASAN: use-after-free in f+0x1', flush=True)\n"
+        "for number in range(6): time.sleep(0.8); print(f'frame {number}', flush=True)\n"
+        "print('---[ end trace', flush=True); hang()"
+    )
+    with pytest.raises(GuestError, match=r"frame 5\n---\[ end trace"):
+        boot(kernel, timeout_s=1000)
+
+
 def test_report_fails_a_command_that_succeeded(fake: Fake) -> None:
     kernel = fake("print('WARNING: fs/x.c:1 at f+0x1'); end(0)")
     with pytest.raises(GuestError, match=r"reported: WARN"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +27,9 @@ KINDS: dict[str, Kind] = {"randread": "read", "randwrite": "write"}
 MOST_CHANNELS = 1024
 PAGE_BYTES = 4096
 JOB = "devices/calibrate.fio"
-# With the others iodepth means nothing: they wait for each command.
 QUEUEING = ("libaio", "io_uring", "io_uring_cmd", "posixaio")
+# Here iodepth means nothing: each command is waited for. What others do with it is not known here.
+WAITING = ("psync", "sync", "pvsync", "pvsync2", "vsync")
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,21 @@ def read(path: Path) -> list[Point]:
 def _points(path: Path, jobs: list[dict[str, Any]], common: dict[str, str]) -> list[Point]:
     """Return the points of all sections that are about pages anywhere."""
     sections: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    together: dict[int, set[str]] = {}
     for job in jobs:
-        sections.setdefault((job["jobname"], job.get("groupid", 0)), []).append(job)
-    found = [_point(path, name, common, alike) for (name, _), alike in sections.items()]
-    return [point for point in found if point]
+        group = job.get("groupid", 0)
+        sections.setdefault((job["jobname"], group), []).append(job)
+        together.setdefault(group, set()).add(job["jobname"])
+    found = []
+    for (name, group), alike in sections.items():
+        if point := _point(path, name, common, alike):
+            found.append(point)
+            if others := sorted(together[group] - {name}):
+                raise LabError(
+                    f"{path}: sections {name} and {others[0]} ran at the same time: expected each alone; put "
+                    f"a line stonewall into each, as in {JOB}"
+                )
+    return found
 
 
 def _point(path: Path, name: str, common: dict[str, str], jobs: list[dict[str, Any]]) -> Point | None:
@@ -108,12 +121,26 @@ def _point(path: Path, name: str, common: dict[str, str], jobs: list[dict[str, A
     kind = KINDS.get(own.get("rw", ""))
     if kind is None or fionumber.number(own.get("bs", "4k")) != PAGE_BYTES:
         return None
+    for option in ("bsrange", "bssplit"):
+        if option in own:
+            raise LabError(f"{path}: section {name} has {option}: expected bs=4k alone, as in {JOB}")
+    if failed := next((job["error"] for job in jobs if job.get("error")), None):
+        raise LabError(
+            f"{path}: section {name} failed, {os.strerror(failed)}: expected a run without an error; mend "
+            "that, and measure again"
+        )
     if own.get("direct", "0") not in ("1", ""):
         raise LabError(f"{path}: section {name} went through the page cache: expected direct=1, as in {JOB}")
     pages_s = sum(job[kind]["iops"] for job in jobs)
     if pages_s <= 0:
         raise LabError(f"{path}: section {name} did nothing: expected it to run for some seconds")
-    each = fionumber.count(own, "iodepth") if own.get("ioengine", "psync") in QUEUEING else 1
+    engine = own.get("ioengine", "psync")
+    if engine not in (*QUEUEING, *WAITING):
+        raise LabError(
+            f"{path}: section {name} has ioengine={engine}, of which is not known what it keeps in flight: "
+            f"expected one of {', '.join((*QUEUEING, *WAITING))}"
+        )
+    each = fionumber.count(own, "iodepth") if engine in QUEUEING else 1
     return Point(kind, each * fionumber.count(own, "numjobs"), pages_s)
 
 

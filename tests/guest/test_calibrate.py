@@ -40,4 +40,5 @@ def test_a_known_drive_is_found_again(smp_stock_kernel: Kernel, tmp_path: Path) 
     # What submitting and completing cost comes on top of the page's time.
     assert found.channels == pytest.approx(sata.channels, rel=0.3), calibrate.table(found, points)
     assert found.page_ns["write"] == pytest.approx(sata.write_ns, rel=0.3), calibrate.table(found, points)
+    assert max(abs(found.off(point)) for point in points) < 0.2, calibrate.table(found, points)
     print(calibrate.table(found, points))

@@ -20,7 +20,8 @@ COMMON = {"direct": "1", "bs": "4k", "ioengine": "libaio"}
 
 def section(name: str, iops: float, **options: str) -> dict[str, Any]:
     kind = calibrate.KINDS.get(options["rw"], "write")
-    return {"jobname": name, "groupid": 0, "job options": options, kind: {"iops": iops}}
+    # As with a stonewall in each.
+    return {"jobname": name, "groupid": name, "job options": options, kind: {"iops": iops}}
 
 
 def of_the_drive(scatter: float = 1.0) -> list[dict[str, Any]]:
@@ -76,6 +77,14 @@ def test_jobs_of_a_section_add_up(tmp_path: Path) -> None:
         (of_the_drive(), {"bs": "4k"}, "section read-1 went through the page cache: expected direct=1"),
         (of_the_drive()[:4], COMMON, r"has writes at the depths none: expected random 4k writes"),
         (of_the_drive()[1:], COMMON, "with iodepth=1 and with some more"),
+        (
+            [job | {"groupid": 0} for job in of_the_drive()],
+            COMMON,
+            "sections read-1 and read-256 ran at the same time: expected each alone",
+        ),
+        (of_the_drive(), {**COMMON, "bssplit": "4k/50:64k/50"}, "section read-1 has bssplit: expected bs=4k"),
+        ([job | {"error": 28} for job in of_the_drive()], COMMON, "section read-1 failed, No space left"),
+        (of_the_drive(), {**COMMON, "ioengine": "xnvme"}, "has ioengine=xnvme, of which is not known"),
         # Engines that wait for each command have one in flight.
         (of_the_drive(), {**COMMON, "ioengine": "psync"}, "reads at the depths .1.: "),
         ([section("idle", 0, rw="randread", iodepth="1")], COMMON, "section idle did nothing"),

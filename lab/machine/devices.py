@@ -131,7 +131,7 @@ class LabBlk(_Base):
         op_percent: over-provisioning of flash, in percent of ``size_mib``.
         rpm: revolutions per minute of a rotating disk, which has no channels; 0: it is none.
         track_kib: size of a track of a rotating disk.
-        seek_min_ns: time that its head takes to the next track.
+        seek_min_ns: what a seek takes at least, however short.
         seek_max_ns: time that its head takes across all tracks.
     """
 

@@ -72,7 +72,7 @@ def functions(kernel: Kernel, source: Source, load: str) -> list[str]:
     return sorted({*re.findall(r" [tT] (\w+)$", said, re.MULTILINE)} - left_out)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(5400)
 @pytest.mark.parametrize("load", LOADS)
 def test_no_data_race(
     kcsan_kernel: Kernel, kernel_source: Source, tried: Tried, tmp_path: Path, load: str
@@ -87,7 +87,7 @@ def test_no_data_race(
         cat /sys/kernel/debug/kcsan
     """
     # The guest fails the test if there was a report.
-    said = output_of(kcsan_kernel, script, fs="none", cpus=CPUS, clock="virtual", timeout_s=1800)
+    said = output_of(kcsan_kernel, script, fs="none", cpus=CPUS, clock="virtual", timeout_s=5400)
     [watched] = re.findall(r"^setup_watchpoints: (\d+)$", said, re.MULTILINE)
     assert int(watched) > 1000
     assert "whitelisted functions" in said

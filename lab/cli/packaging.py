@@ -42,7 +42,13 @@ def deb(
             package = wbctl.make(output)
             lintian.check(package)
         else:
-            package = kernel.make(name, source_of(tree, series), output, modules)
+            package = kernel.make(
+                name,
+                source_of(tree, series),
+                output,
+                modules,
+                show=lambda line: click.echo(line, err=True),
+            )
             lintian.check(package, kernel.ACCEPTED)
         click.echo(package)
 

@@ -13,7 +13,7 @@ from lab.util.errors import LabError
 from lab.util.paths import cache_dir
 
 _FILE = "config.amd64_none_cloud-amd64.xz"
-_INSTEAD = "name a packaged series with --series"
+_INSTEAD = "name a packaged series with --series, or a tree of one with --source"
 
 
 def fetch(series: str) -> Path:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,7 +35,14 @@ _ENVIRONMENT = {
 }
 
 
-def make(flavour: str, source: Source, output: Path, modules: Path | None = None) -> Path:
+def make(
+    flavour: str,
+    source: Source,
+    output: Path,
+    modules: Path | None = None,
+    *,
+    show: Callable[[str], None] = lambda _: None,
+) -> Path:
     """Build a kernel and its package; what an earlier call compiled is not compiled again.
 
     Args:
@@ -43,6 +51,7 @@ def make(flavour: str, source: Source, output: Path, modules: Path | None = None
         output: folder for the package (:mod:`lab.package.folder`); it has to exist.
         modules: what ``lsmod`` printed on the server; of Debian's modules only these are built, and those
             that :data:`FRAGMENTS` ask for. None: all of Debian's.
+        show: called with each line of what the kernel's script for that list complains about.
 
     Returns:
         The package, ``linux-image-VERSION-pwb-FLAVOUR_*.deb``.
@@ -76,7 +85,7 @@ def make(flavour: str, source: Source, output: Path, modules: Path | None = None
         kbuild.configure("olddefconfig", requests)
         if modules is not None:
             settings = kbuild.objects / ".config"
-            kept = loaded.only(settings.read_text(encoding="utf-8"), source.path, modules)
+            kept = loaded.only(settings.read_text(encoding="utf-8"), source.path, modules, show)
             # What is asked for need not be loaded there.
             settings.write_text(kept + config.text(requests), encoding="utf-8")
             kbuild.configure("olddefconfig", requests)

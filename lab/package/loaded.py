@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from lab.util.errors import LabError
@@ -40,13 +41,14 @@ def check(listed: Path) -> None:
         )
 
 
-def only(settings: str, tree: Path, listed: Path) -> str:
+def only(settings: str, tree: Path, listed: Path, show: Callable[[str], None]) -> str:
     """Return settings in which a module is left on if it is loaded, or if one that is loaded needs it.
 
     Args:
         settings: a whole ``.config``, for x86-64.
         tree: kernel source of its own files: the script looks for makefiles, and follows no links.
         listed: what ``lsmod`` printed on the server.
+        show: called with each line of what the script complains about.
 
     Raises:
         LabError: the script failed, with its words.
@@ -64,4 +66,7 @@ def only(settings: str, tree: Path, listed: Path) -> str:
         )
     if done.returncode != 0:
         raise LabError(f"{tree / SCRIPT} failed with status {done.returncode}: {done.stderr.strip()}")
+    # Such as a module for which it finds no setting: it may be the disk's driver.
+    for line in done.stderr.splitlines():
+        show(line)
     return done.stdout

@@ -31,6 +31,9 @@ _LEFT = (
     "find / -xdev -path /root -prune -o '(' -name '*wbctl*' -o -name '*pwb*' ')' -print"
 )
 _DATA, _MEDIA = f"{debian.BY_ID}1", f"{debian.BY_ID}2"
+_QUEUES = (
+    f"for drive in {debian.BY_ID}0 {_DATA}; do ls /sys/block/$(basename $(realpath $drive))/mq | wc -l; done"
+)
 _MENU = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
 _FIO = (
     "fio --name=job --rw=randwrite --bs=4k --size=64m --numjobs=4 --end_fsync=1 --verify=crc32c "
@@ -78,6 +81,12 @@ def prove(packages: Sequence[Path], folder: Path, show: Callable[[Line], None]) 
                 f"expected one package of {wanted} to install, got {', '.join(found) or 'none'}: "
                 "leave one there, or make it with: ./pwb deb"
             )
+    versions = {kind(path.name): name[2] for path in packages if (name := _KERNEL.match(path.name))}
+    if versions["stock"] != versions["parallel"]:
+        raise LabError(
+            f"packages of Linux {versions['stock']} (stock) and {versions['parallel']} (parallel): expected "
+            "both of one; make them again with: ./pwb deb"
+        )
     with tempfile.TemporaryDirectory(prefix="installed-", dir=cache_dir()) as work:
         place = Path(work)
         disk_folder, media = place / "debian", place / "media"
@@ -139,8 +148,11 @@ def _use(server: Server, release: str) -> None:
     _check_health(server)
     server.run(f"echo '{_DATA} contexts=3' >> /etc/wbctl.conf")
     _start(server, release)
+    _expect(server.look_up(_QUEUES), f"{debian.CPUS}\n" * 2, "hardware queues of the two drives")
     _find("nwritebacks 3", server.run("wbctl contexts /data"))
+    _find("err= 0", server.run(f"{_FIO}/data | grep -e err= -e WRITE:"))
     _find("nwritebacks auto", server.run("wbctl contexts /"))
+    server.run(f"umount /data && xfs_repair -n {_DATA} 2>&1 | grep '^No modify' && mount /data")
     _check_health(server)
 
 

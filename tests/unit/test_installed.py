@@ -78,6 +78,8 @@ class Server:
             "wbctl contexts /": "nvme0n1: nwritebacks auto (1)\n",
             "findmnt -n -o FSTYPE /data; findmnt -n -o FSTYPE /": "xfs\next4\n",
         }
+        if command.startswith("for drive in"):
+            return "4\n4\n"
         if command.startswith("base64"):
             return base64.b64encode(b"of a server").decode()
         return answers.get(command, "")

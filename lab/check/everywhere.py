@@ -9,8 +9,9 @@ from itertools import chain
 from pathlib import Path
 
 from lab.result import provenance
+from lab.tree import held
 from lab.tree.source import Source, fetch, packaged, user_tree
-from lab.tree.weave import BRANCH, LAB_TAG, git, weave
+from lab.tree.weave import BRANCH, LAB_TAG, git
 from lab.util import markdown
 from lab.util.errors import LabError
 from lab.util.paths import REPO
@@ -68,10 +69,10 @@ def _fetch_and_try(series: str, repo: Path) -> Kernel:
 
 def _try(source: Source, package: str | None, repo: Path) -> Kernel:
     try:
-        woven = weave(source, repo)
+        with held.woven(source, "counting its patches", repo) as woven:
+            commits = git(woven.path, "rev-list", f"{LAB_TAG}..{BRANCH}").splitlines()
     except LabError as error:
         return Kernel(source.version, package, 0, _one_line(error))
-    commits = git(woven.path, "rev-list", f"{LAB_TAG}..{BRANCH}").splitlines()
     return Kernel(source.version, package, len(commits))
 
 

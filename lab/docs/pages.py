@@ -105,7 +105,14 @@ def figures(what: str) -> str:
     kind, *arguments = what.split()
     if kind not in PARTS:
         raise unknown_name("part of a page", kind, PARTS)
-    return markdown.plain(PARTS[kind](*arguments))
+    earlier = [
+        name
+        for name in arguments
+        if (MEASUREMENTS / name).is_dir() and not measurements.meta(name).is_of_this_kernel
+    ]
+    of_all = "" if len(earlier) == len(arguments) else f": {', '.join(earlier)}"
+    note = f"\n\n(Measured on an earlier version of the change{of_all}.)" if earlier else ""
+    return markdown.plain(PARTS[kind](*arguments)).rstrip("\n") + note + "\n"
 
 
 def table(name: str) -> str:

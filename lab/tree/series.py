@@ -13,9 +13,10 @@ from pathlib import Path
 
 import jinja2
 
+from lab.tree import held
 from lab.tree.hooks import Patch, load_patches
 from lab.tree.source import Source
-from lab.tree.weave import BRANCH, LAB_TAG, git, weave
+from lab.tree.weave import BRANCH, LAB_TAG, git
 from lab.util.errors import LabError
 from lab.util.paths import REPO
 
@@ -66,7 +67,11 @@ def write_series(
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise LabError(f"{output} is there already: name a new or an empty directory for the patches")
-    woven = weave(source, repo)
+    with held.woven(source, "writing the series", repo) as woven:
+        return _write(woven.path, source, output, repo, figures)
+
+
+def _write(tree: Path, source: Source, output: Path, repo: Path, figures: Callable[[str], str]) -> list[Path]:
     systems = load_systems(source, repo)
     letters = [
         _FIGURES.sub(lambda found: figures(found[1]).rstrip("\n"), letter)
@@ -75,18 +80,18 @@ def write_series(
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".series-", dir=output.parent) as name:
         made = Path(name, "series")
-        commits = git(woven.path, "rev-list", "--reverse", f"{LAB_TAG}..{BRANCH}").split()
+        commits = git(tree, "rev-list", "--reverse", f"{LAB_TAG}..{BRANCH}").split()
         before = LAB_TAG
         for system, letter in zip(systems, letters, strict=True):
             folder = made / system.name
             last = commits[len(system.patches) - 1]
             del commits[: len(system.patches)]
             options = ["--cover-letter", "--no-signature", "--quiet", "-o", str(folder.absolute())]
-            git(woven.path, "format-patch", *options, f"{before}..{last}")
+            git(tree, "format-patch", *options, f"{before}..{last}")
             cover = folder / "0000-cover-letter.patch"
             filled = cover.read_text().replace(_SUBJECT, system.subject, 1).replace(_TEXT, letter, 1)
             patches = [path for path in sorted(folder.iterdir()) if path != cover]
-            cover.write_text(_addressed(filled, _recipients(woven.path, patches)))
+            cover.write_text(_addressed(filled, _recipients(tree, patches)))
             before = last
         made.replace(output)
     return sorted(output.glob("*/*.patch"))

@@ -39,12 +39,14 @@ class Source:
         version: version to show, such as ``7.3.4-1~bpo13+1`` for a package or ``7.3.4`` for a user's tree.
         series: kernel series, such as ``7.3``.
         identity: content key, hex.
+        is_packaged: whether it is a package's, not a user's tree.
     """
 
     path: Path
     version: str
     series: str
     identity: str
+    is_packaged: bool = True
 
 
 def fetch(series: str = SERIES) -> Source:
@@ -81,7 +83,10 @@ def packaged() -> list[str]:
         work.mkdir()
         try:
             apt = reachable(work, [SUITE], *_WHAT)
-            return [series for series in _packaged_series(apt) if _numbers(series) >= _numbers(OLDEST)]
+            found = [series for series in _packaged_series(apt) if _numbers(series) >= _numbers(OLDEST)]
+            if not found:
+                raise LabError(f"{SUITE} has no kernel series from {OLDEST} on: expected one")
+            return found
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
@@ -112,7 +117,7 @@ def user_tree(path: Path) -> Source:
             f"{path} holds a build: expected a clean source tree, run 'make mrproper' in it or name another"
         )
     series = ".".join(version.split(".")[:2])
-    return Source(path, version, series, _git_identity(path) or _file_identity(path))
+    return Source(path, version, series, _git_identity(path) or _file_identity(path), is_packaged=False)
 
 
 def _version_of(path: Path) -> str | None:

@@ -11,7 +11,7 @@ from lab.check.compiled import Compiled
 from lab.check.folder import Folder
 from lab.check.patches import Patch
 from lab.machine import guest
-from lab.util.errors import LabError
+from lab.util.errors import GuestError
 
 _TIMEOUT_S = 600
 
@@ -60,7 +60,7 @@ class Booted:
         try:
             kernel = self._folder.objects / "linux"
             done = guest.run(kernel, [*command], fs="none", stream=said, timeout_s=_TIMEOUT_S)
-        except LabError as error:
+        except GuestError as error:
             return Done([" ".join(str(error).split())], said.getvalue())
         if done.status != 0:
             lines = said.getvalue().strip().splitlines() or ["it says nothing"]

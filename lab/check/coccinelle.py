@@ -121,6 +121,8 @@ class Coccinelle:
         done = subprocess.run(
             [*command, "--cocci-file", str(script), *options, "-I", str(self._tree.path / "include"), *names],
             cwd=folder,
+            # Not the settings of the user's own .cocciconfig.
+            env=os.environ | {"HOME": folder},
             capture_output=True,
             text=True,
             errors="replace",

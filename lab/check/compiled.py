@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import functools
+import re
+import subprocess
+from pathlib import Path
 
 from lab.check import messages
 from lab.check.configurations import FOLDERS
@@ -12,6 +15,8 @@ from lab.check.messages import Messages
 from lab.check.patches import Patch
 from lab.tree import config
 from lab.util.errors import LabError
+
+_DIVISION = re.compile(r" __u?(div|mod|divmod)di[34]$")
 
 
 class Compiled:
@@ -65,4 +70,17 @@ class Compiled:
 
     def after(self, patch: Patch) -> list[str]:
         """Compile the tree with the patch; return what is wrong."""
-        return self.compile(patch) or messages.new(self._before, self._folder.said())
+        failures = self.compile(patch) or messages.new(self._before, self._folder.said())
+        return failures or (self._divisions(patch) if self._folder.configuration.arch == "i386" else [])
+
+    def _divisions(self, patch: Patch) -> list[str]:
+        """Name what divides 64 bits by a function that the kernel has not, as only a link would tell."""
+        objects = [Path(name).with_suffix(".o") for name in patch.files if name.endswith(".c")]
+        made = [str(path) for path in objects if (self._folder.objects / path).is_file()]
+        if not made:
+            return []
+        command = ["nm", "--undefined-only", "--print-file-name", *made]
+        done = subprocess.run(command, cwd=self._folder.objects, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LabError(f"nm failed, which tells 64-bit divisions: {done.stderr.strip()}")
+        return [line.strip() for line in done.stdout.splitlines() if _DIVISION.search(line)]

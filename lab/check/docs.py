@@ -19,6 +19,8 @@ from lab.util.progress import Progress
 
 # Folders of Documentation/ with pages of the series; what it adds to Documentation/ABI is shown in the first.
 FOLDERS = ("admin-guide", "filesystems", "userspace-api")
+#: Warnings by what they are without numbers of lines: all that differ in these.
+Said = dict[str, set[str]]
 _SAID = re.compile(r"\b(?:warning|error|severe|critical): ", re.IGNORECASE)
 _UNKNOWN = re.compile(r"\bunknown document: '/([^']+)'")
 
@@ -38,7 +40,7 @@ class Docs:
         program = Path(sys.executable).with_name("sphinx-build")
         variables = ("O=obj", f"SPHINXBUILD={program}", f"SPHINXDIRS={' '.join(FOLDERS)}")
         self._kbuild = Kbuild(home, "documentation", variables, progress)
-        self._before: dict[str, str] = {}
+        self._before: Said = {}
 
     def inputs(self, patch: Patch) -> list[str]:
         """Return what decides the outcome."""
@@ -59,7 +61,12 @@ class Docs:
     def after(self, patch: Patch) -> list[str]:
         """Build the pages with the series; return what is wrong."""
         failures, said = self._build(self._tree.path)
-        new = (line for text, line in said.items() if text not in self._before)
+        new = (
+            line
+            for text, lines in said.items()
+            if len(lines) > len(self._before.get(text, ()))
+            for line in sorted(lines)
+        )
         return failures or [line for line in new if not self._is_elsewhere(line)]
 
     def _is_elsewhere(self, line: str) -> bool:
@@ -67,7 +74,7 @@ class Docs:
         named = _UNKNOWN.search(line)
         return named is not None and (self._tree.path / "Documentation" / f"{named[1]}.rst").is_file()
 
-    def _build(self, tree: Path) -> tuple[list[str], dict[str, str]]:
+    def _build(self, tree: Path) -> tuple[list[str], Said]:
         """Build all pages of a tree; return why that failed, or nothing, and what was said."""
         # Of a page that it need not read again Sphinx says nothing.
         shutil.rmtree(self._kbuild.objects, ignore_errors=True)
@@ -81,12 +88,15 @@ class Docs:
         return [], _said("".join(lines), (tree.resolve(), self._kbuild.objects.parent, ".."))
 
 
-def _said(log: str, roots: Iterable[Path | str]) -> dict[str, str]:
-    """Return the warnings of a log, without the trees that they name, each once, by what it is without lines.
+def _said(log: str, roots: Iterable[Path | str]) -> Said:
+    """Return the warnings of a log, without the trees that they name, by what each is without lines.
 
-    How often one is told depends on how Sphinx shares the pages out to its workers.
+    How often one of a line is told depends on how Sphinx shares the pages out to its workers.
     """
     for root in roots:
         log = log.replace(f"{root}/", "")
     found = (line.strip() for line in log.splitlines() if _SAID.search(line))
-    return {re.sub(r":\d+\b", "", line): line for line in found}
+    said: Said = {}
+    for line in found:
+        said.setdefault(re.sub(r":\d+\b", "", line), set()).add(line)
+    return said

@@ -44,6 +44,8 @@ class Folder:
         self._kbuild = Kbuild(work, f"series for {configuration.name}", variables, progress)
         self.objects = self._kbuild.objects
         self._state = work / "said.json"
+        # Read once: a clone that is edited during a run of hours changes nothing of what is compiled.
+        self._requests = configuration.requests()
         self._made: tuple[int, list[str]] | None = None
 
     def compile(self) -> list[str]:
@@ -55,6 +57,10 @@ class Folder:
     def make(self, goals: Sequence[str]) -> list[str]:
         """Configure the tree and make goals; return why that failed, or nothing."""
         said = self.said()
+        for target in [target for target in said if not self._has_source(target)]:
+            # What a run for a later patch left of a file that is not there yet would hide what it says then.
+            del said[target]
+            (self.objects / target).unlink(missing_ok=True)
         if not said:
             # It may be that an earlier run was killed before it wrote that: compile all of it again.
             shutil.rmtree(self.objects, ignore_errors=True)
@@ -62,9 +68,14 @@ class Folder:
         self._state.unlink(missing_ok=True)
         lines: list[str] = []
         try:
-            return self._configure() or self._run(goals, lines)
+            return self._configure(lines) or self._run(goals, lines)
         finally:
-            self._state.write_text(json.dumps(said | messages.parse(lines)), encoding="utf-8")
+            found: Messages = {"": Counter()} | messages.parse(lines)
+            self._state.write_text(json.dumps(said | found), encoding="utf-8")
+
+    def _has_source(self, target: str) -> bool:
+        path = self._tree.path / target
+        return path.suffix != ".o" or path.with_suffix(".c").exists() or path.with_suffix(".S").exists()
 
     def make_with(self, variables: Sequence[str], goals: Sequence[str]) -> tuple[list[str], Messages]:
         """Make goals of the tree, which is compiled, with further variables of make.
@@ -86,12 +97,14 @@ class Folder:
             return {}
         return {target: Counter(said) for target, said in kept.items()}
 
-    def _configure(self) -> list[str]:
-        requests = self.configuration.requests()
+    def _configure(self, lines: list[str]) -> list[str]:
+        requests = self._requests
         wanted = self._kbuild.work / "wanted.config"
         wanted.write_text(config.text(requests), encoding="utf-8")
-        lines: list[str] = []
-        if self._kbuild.run(["allnoconfig"], {"KCONFIG_ALLCONFIG": str(wanted)}, lines.append) != 0:
+        said: list[str] = []
+        status = self._kbuild.run(["allnoconfig"], {"KCONFIG_ALLCONFIG": str(wanted)}, said.append)
+        lines += [line.rstrip("\n") for line in said]
+        if status != 0:
             return _why(lines)
         # Settings of the series are there from the patch on that brings them.
         known = [one for one in requests if self._tree.introduced.get(one.symbol, 0) <= self._tree.at]

@@ -18,10 +18,13 @@ Messages = dict[str, Counter[str]]
 # What kbuild says before it makes something: "  CC [M]  fs/inode.o", "  CHECK   ../fs/inode.c".
 _TARGET = re.compile(r"^  [A-Z][A-Z0-9]*(?: \[M\])?\s+(?P<target>\S+)$")
 _SAID = re.compile(
-    r"^(?:\.\./)?(?P<path>[^\s:]+):(?:\d+:)*(?:\d+-\d+:)? (?P<text>(?:fatal )?(?:warning|error): .*)$",
+    r"^(?:\.\./)?(?P<path>[^\s:]+|\{standard input\}):(?:\d+:)*(?:\d+-\d+:)? ?"
+    r"(?P<text>(?:fatal )?(?:warning|error): ?.*)$",
     re.IGNORECASE,
 )
 _KERNEL_DOC = re.compile(r"^(?:Warning|Error): (?:\.\./)?(?P<path>[^\s:]+):\d+ (?P<text>.*)$", re.IGNORECASE)
+# Of kconfig, which names a setting, and of modpost, which names what it is about.
+_OTHER = re.compile(r"^(?P<text>WARNING: .*)$")
 # Of compiler and checkers, of kconfig, of the linker, of make.
 _ERROR = re.compile(r"\berror: |\bsyntax error\b|undefined reference|multiple definition|\*\*\* ")
 
@@ -36,6 +39,8 @@ def parse(lines: Iterable[str]) -> Messages:
             found[target] = Counter()
         elif match := _SAID.match(line) or _KERNEL_DOC.match(line):
             found.setdefault(target, Counter())[f"{match['path']}: {without_lines(match['text'])}"] += 1
+        elif match := _OTHER.match(line):
+            found.setdefault(target, Counter())[re.sub(r"\(?0x[0-9a-f]+\)?", "", match["text"])] += 1
     return found
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
+from lab.check import compiled, folder, messages, patches
 from lab.check.checkpatch import Checkpatch
 from lab.check.coccinelle import Coccinelle
 from lab.check.compiled import Compiled
@@ -22,6 +24,7 @@ from lab.check.kunit import KUnit
 from lab.check.load import Load
 from lab.check.patches import CheckTree, Patch, chosen
 from lab.check.strict import Strict
+from lab.tree import config, kbuild, sparse
 from lab.tree.source import Source
 from lab.util import host
 from lab.util.errors import LabError, unknown_name
@@ -43,6 +46,8 @@ NAMES = (
 BOOTED = (KUnit.name, Load.name)
 #: What is checked unless something else is asked for: all that needs no link.
 USUAL = tuple(name for name in NAMES if name not in BOOTED)
+# What several checks use.
+_OF_ALL = (compiled, config, folder, kbuild, messages, patches, sparse)
 # Made with the last patch only, of all of them.
 _OF_THE_WHOLE = (Docs.name,)
 
@@ -220,7 +225,7 @@ def _checks(source: Source, tree: CheckTree, home: Path, progress: Progress) -> 
     strict = Strict(folders["x86-64"], tree)
     coccinelle = Coccinelle(source, tree, home / "coccinelle")
     docs = Docs(source, tree, home / Docs.name, progress)
-    booted: list[Check] = [KUnit(folders["um"]), Load(folders["um"])]
+    booted: list[Check] = [KUnit(folders["um"], tree), Load(folders["um"])]
     return [Checkpatch(source, tree), *compiled, strict, coccinelle, docs, *booted]
 
 
@@ -258,6 +263,14 @@ def _results(
     }
 
 
+@functools.cache
+def _code_of(check: type[Check]) -> str:
+    """Return a digest of what makes a check: an outcome of other code may be another one."""
+    modules = {sys.modules[one.__module__] for one in check.__mro__ if one.__module__.startswith("lab.")}
+    files = sorted(str(module.__file__) for module in {*modules, *_OF_ALL})
+    return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in files)).hexdigest()
+
+
 class _Result:
     """The file in which the outcome of one check of one patch is kept."""
 
@@ -268,7 +281,7 @@ class _Result:
 
     @functools.cached_property
     def _path(self) -> Path:
-        inputs = "\0".join([self._check.name, *self._check.inputs(self._patch)])
+        inputs = "\0".join([self._check.name, _code_of(type(self._check)), *self._check.inputs(self._patch)])
         key = hashlib.sha256(inputs.encode()).hexdigest()[:32]
         return self._home / "outcomes" / f"{key}.json"
 

@@ -48,7 +48,11 @@ def line(checked: Checked) -> str:
     """Say in a line what became of a patch, and how long its checks took when they were made."""
     failed = ", ".join(outcome.check for outcome in checked.failed)
     took = duration(sum(outcome.seconds for outcome in checked.outcomes))
-    return f"{checked.patch}: {f'FAILS {failed}' if failed else 'ok'}, {took}"
+    unknown = [name for name, outcome in checked.said.items() if outcome is None]
+    if not checked.outcomes:
+        return f"{checked.patch}: {'not checked yet' if unknown else 'nothing to check'}"
+    left = f", not run: {', '.join(unknown)}" if unknown else ""
+    return f"{checked.patch}: {f'FAILS {failed}' if failed else 'ok'}, {took}{left}"
 
 
 def verdict(found: Sequence[Checked]) -> str | None:

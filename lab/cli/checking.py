@@ -64,6 +64,11 @@ def check_series(
             show=lambda checked: click.echo(table.line(checked), err=True),
         )
     table.show(report.terminal(), found)
-    result.keep(result.rows(source.version, checking.known(source)), output)
-    if wrong := table.verdict(found):
+    wrong = table.verdict(found)
+    try:
+        result.keep(result.rows(source.version, checking.known(source)), output)
+    except LabError as error:
+        # After hours what was found has to be said, whatever else runs by now.
+        raise LabError(f"{wrong or 'no patch fails'}; but the table was not written: {error}") from None
+    if wrong:
         raise LabError(wrong)

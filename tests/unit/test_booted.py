@@ -12,7 +12,8 @@ import pytest
 from lab.check import kunit, load
 from lab.check.patches import Patch
 from lab.machine import guest
-from lab.util.errors import GuestError
+from lab.util.errors import GuestError, LabError
+from tests.madeup import write_files
 
 GOOD = """\
     KTAP version 1
@@ -22,7 +23,20 @@ GOOD = """\
 ok 1 bdi_wb_auto
 """
 BAD = GOOD.replace("ok 1", "not ok 1")
-PATCH = Patch(1, "wb: x", "c", "b", "k", (), 0, 0)
+SUITE = """\
+static struct kunit_suite auto_test_suite = {
+	.name = "bdi_wb_auto",
+	.test_cases = auto_test_cases,
+};
+"""
+PATCH = Patch(1, "wb: x", "c", "b", "k", ("mm/tests/auto_kunit.c", "mm/gone_kunit.c"), 0, 0)
+
+
+@pytest.fixture(autouse=True)
+def tree(tmp_path: Path) -> SimpleNamespace:
+    """A tree at a patch that brings a suite."""
+    write_files(tmp_path, {"mm/tests/auto_kunit.c": SUITE})
+    return SimpleNamespace(path=tmp_path, patches=[PATCH])
 
 
 class MadeUpFolder:
@@ -39,14 +53,16 @@ class MadeUpFolder:
         return self.failures
 
 
-def outcome(monkeypatch: pytest.MonkeyPatch, report: str, status: int = 0) -> list[str]:
+def outcome(
+    monkeypatch: pytest.MonkeyPatch, tree: SimpleNamespace, report: str, status: int = 0
+) -> list[str]:
     def run(kernel: Path, command: list[str], *, stream: TextIO, **_: Any) -> SimpleNamespace:
         assert kernel == Path("/objects/linux")
         stream.write(report)
         return SimpleNamespace(status=status)
 
     monkeypatch.setattr(guest, "run", run)
-    return kunit.KUnit(MadeUpFolder()).after(PATCH)  # type: ignore[arg-type]
+    return kunit.KUnit(MadeUpFolder(), tree).after(PATCH)  # type: ignore[arg-type]
 
 
 def test_results_name_suites_and_failures() -> None:
@@ -60,22 +76,46 @@ def test_script_runs_all_suites_unless_some_are_named() -> None:
     assert "for suite in one two;" in kunit.script(["one", "two"])
 
 
-def test_patch_fails_with_its_suites(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert outcome(monkeypatch, GOOD) == []
-    assert outcome(monkeypatch, BAD) == ["not ok 1 it_doubles", "not ok 1 bdi_wb_auto"]
-    assert outcome(monkeypatch, "") == ["there is no suite"]
-    assert outcome(monkeypatch, "cd: no\n", status=1) == ["status 1: cd: no"]
+def test_patch_fails_with_its_suites(monkeypatch: pytest.MonkeyPatch, tree: SimpleNamespace) -> None:
+    assert outcome(monkeypatch, tree, GOOD) == []
+    assert outcome(monkeypatch, tree, BAD) == ["not ok 1 it_doubles", "not ok 1 bdi_wb_auto"]
+    assert outcome(monkeypatch, tree, "") == ["the suite bdi_wb_auto is not there"]
+    assert outcome(monkeypatch, tree, "cd: no\n", status=1) == ["status 1: cd: no"]
 
 
-def test_patch_fails_whose_kernel_does_not_link_or_boot(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = kunit.KUnit(MadeUpFolder(["undefined reference to `x'"]))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "report",
+    [
+        GOOD.replace("    ok 1 it_doubles\n", ""),
+        GOOD.replace("it_doubles", "it_doubles # SKIP no memory"),
+    ],
+)
+def test_suite_that_did_not_run_has_not_passed(
+    monkeypatch: pytest.MonkeyPatch, tree: SimpleNamespace, report: str
+) -> None:
+    assert outcome(monkeypatch, tree, report) == ["of the suite bdi_wb_auto 0 of 1 tests ran"]
+
+
+def test_fault_of_the_host_is_not_the_patchs(monkeypatch: pytest.MonkeyPatch, tree: SimpleNamespace) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise LabError("no room for guest RAM")
+
+    monkeypatch.setattr(guest, "run", refuse)
+    with pytest.raises(LabError, match="no room for guest RAM"):
+        kunit.KUnit(MadeUpFolder(), tree).after(PATCH)  # type: ignore[arg-type]
+
+
+def test_patch_fails_whose_kernel_does_not_link_or_boot(
+    monkeypatch: pytest.MonkeyPatch, tree: SimpleNamespace
+) -> None:
+    broken = kunit.KUnit(MadeUpFolder(["undefined reference to `x'"]), tree)  # type: ignore[arg-type]
     assert broken.after(PATCH) == ["undefined reference to `x'"]
 
     def panic(*_: Any, **__: Any) -> None:
         raise GuestError("the kernel reported:\n  oops")
 
     monkeypatch.setattr(guest, "run", panic)
-    assert kunit.KUnit(MadeUpFolder()).after(PATCH) == [  # type: ignore[arg-type]
+    assert kunit.KUnit(MadeUpFolder(), tree).after(PATCH) == [  # type: ignore[arg-type]
         "the kernel reported: oops"
     ]
 

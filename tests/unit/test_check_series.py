@@ -67,6 +67,8 @@ for file in files:
             if word == "//SAY" or (word == "//STRICT" and flags):
                 print(f"../{name}:{number}:1: {said}")
                 ok = ok and "error:" not in said
+    if "C=1" in sys.argv and "UNLOOKED" not in text:
+        print(f"  CHECK   ../{file}")
     made.parent.mkdir(parents=True, exist_ok=True)
     uses = "".join(f"  ../{name} \\\n" for name in [file, *included])
     made.with_name(f".{made.name}.cmd").write_text(f"deps_{file} := \\\n{uses}")
@@ -77,6 +79,14 @@ for file in files:
         print(f"make[1]: *** [../scripts/Makefile.build:1: {made}] Error 1")
         status = 2
 sys.exit(status)
+"""
+# Of an object it says that it divides, if it does.
+FAKE_NM = """\
+#!/usr/bin/python3
+import sys
+for name in sys.argv[3:]:
+    if "DIVIDES" in open(name).read():
+        print(f"{name}:         U __udivdi3")
 """
 CHECKPATCH = """\
 my $status = 0;
@@ -143,8 +153,9 @@ CHANGE = """\
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a fake make in front of the path."""
-    tools = write_files(tmp_path / "bin", {"make": FAKE_MAKE})
-    (tools / "make").chmod(0o755)
+    tools = write_files(tmp_path / "bin", {"make": FAKE_MAKE, "nm": FAKE_NM})
+    for name in ("make", "nm"):
+        (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(host, "check", lambda _: None)
@@ -218,6 +229,23 @@ def test_new_warning_is_found_and_an_old_one_is_not(source: Source, repo: Path) 
         },
     )
     assert checked(source, repo) == {1: ["mm/ctx.c: warning: a new one"], 2: []}
+
+
+def test_a_new_file_says_the_same_in_a_second_run(source: Source, repo: Path) -> None:
+    write_files(repo, {"kernel/fs/stream.c": "int stream;\n//SAY warning: a new one\n"})
+    for _ in range(2):
+        assert checked(source, repo)[2] == ["fs/stream.c: warning: a new one"]
+
+
+def test_division_that_32_bits_have_not_is_told(source: Source, repo: Path) -> None:
+    write_files(repo, {"kernel/fs/stream.c": "int stream;\n//DIVIDES\n"})
+    assert checked(source, repo, "i386")[2] == ["fs/stream.o:         U __udivdi3"]
+    assert checked(source, repo, "um")[2] == []
+
+
+def test_file_that_sparse_does_not_look_at_is_told(source: Source, repo: Path) -> None:
+    write_files(repo, {"kernel/fs/stream.c": "int stream;\n//UNLOOKED\n"})
+    assert checked(source, repo, "strict")[2] == ["sparse did not look at fs/stream.c"]
 
 
 def test_further_warnings_are_of_the_files_of_a_patch(source: Source, repo: Path) -> None:
@@ -539,6 +567,13 @@ def test_patches_are_chosen_by_number(wanted: str | None, numbers: list[int]) ->
 def test_other_patches_are_refused(wanted: str, said: str) -> None:
     with pytest.raises(LabError, match=said):
         chosen([patch(1)], wanted)
+
+
+def test_line_says_what_was_not_checked() -> None:
+    assert table.line(Checked(patch(1), {"um": None})) == "patch 1 (title 1): not checked yet"
+    assert table.line(Checked(patch(1), {})) == "patch 1 (title 1): nothing to check"
+    half = Checked(patch(1), {"um": Outcome("um", [], 60.0), "arm64": None})
+    assert table.line(half) == "patch 1 (title 1): ok, 1 min 0 s, not run: arm64"
 
 
 def test_line_and_verdict_name_what_failed() -> None:

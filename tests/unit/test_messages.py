@@ -40,6 +40,25 @@ def test_each_object_has_its_own() -> None:
     }
 
 
+def test_kconfig_modpost_and_the_assembler_warn_in_other_words() -> None:
+    log = """\
+fs/xfs/Kconfig:12:warning: ignoring type redefinition
+WARNING: unmet direct dependencies detected for FOO
+WARNING: modpost: vmlinux: section mismatch in reference: f+0x1c (section: .text)
+{standard input}:12: Warning: stand-alone data16 prefix
+"""
+    assert messages.parse(log.splitlines()) == {
+        "": Counter(
+            {
+                "fs/xfs/Kconfig: warning: ignoring type redefinition": 1,
+                "WARNING: unmet direct dependencies detected for FOO": 1,
+                "WARNING: modpost: vmlinux: section mismatch in reference: f+ (section: .text)": 1,
+                "{standard input}: Warning: stand-alone data16 prefix": 1,
+            }
+        )
+    }
+
+
 def test_what_was_said_as_often_before_is_not_new() -> None:
     before = {"a.o": Counter({"h: one": 2}), "gone.o": Counter({"gone": 1})}
     after = {"a.o": Counter({"h: one": 2, "h: two": 1}), "b.o": Counter({"h: two": 1})}

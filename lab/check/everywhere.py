@@ -69,7 +69,7 @@ def _fetch_and_try(series: str, repo: Path) -> Kernel:
 
 def _try(source: Source, package: str | None, repo: Path) -> Kernel:
     try:
-        with held.woven(source, "counting its patches", repo) as woven:
+        with held.woven(source, "counting its patches", repo, waits=True) as woven:
             commits = git(woven.path, "rev-list", f"{LAB_TAG}..{BRANCH}").splitlines()
     except LabError as error:
         return Kernel(source.version, package, 0, _one_line(error))

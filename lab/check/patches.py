@@ -74,7 +74,7 @@ class CheckTree:
         self._repo = repo
         self.path = home / "linux"
         self.at = -1
-        with held.woven(source, "reading what was woven", repo) as woven:
+        with held.woven(source, "reading what was woven", repo, waits=True) as woven:
             self.patches = listed(woven.path)
 
     def make(self) -> None:
@@ -87,7 +87,7 @@ class CheckTree:
         copy_stock(self._source.path, self.path)
         if not (self.path / ".git").is_dir():
             git(self.path, "init", "--quiet", "--initial-branch=checked", "--template=")
-        with held.woven(self._source, "reading what was woven", self._repo) as woven:
+        with held.woven(self._source, "reading what was woven", self._repo, waits=True) as woven:
             wanted = [f"+{ref}:{ref}" for ref in (f"refs/heads/{BRANCH}", f"refs/tags/{LAB_TAG}")]
             git(self.path, "fetch", "--quiet", "--no-tags", str(woven.path), *wanted)
 

@@ -14,7 +14,9 @@ from lab.util.paths import REPO
 
 
 @contextmanager
-def woven(source: Source, what: str, repo: Path = REPO, *, part: Part = "all") -> Iterator[Woven]:
+def woven(
+    source: Source, what: str, repo: Path = REPO, *, part: Part = "all", waits: bool = False
+) -> Iterator[Woven]:
     """Weave, and keep other clones from weaving another change for the length of a ``with`` block.
 
     Args:
@@ -22,11 +24,12 @@ def woven(source: Source, what: str, repo: Path = REPO, *, part: Part = "all") -
         what: what is done with the woven tree, such as ``"building the debug kernel"``; others are told.
         repo: clone that holds ``kernel/`` and ``hooks/``.
         part: as for :func:`lab.tree.weave.weave`.
+        waits: as for :func:`lab.util.lock.exclusive`.
 
     Raises:
-        LabError: it does not weave, or another run holds the tree.
+        LabError: it does not weave, or another run holds the tree and is not waited for.
     """
     tree = weave(source, repo, part=part)
-    with exclusive(tree.path.parent / "lock", what):
+    with exclusive(tree.path.parent / "lock", what, waits=waits):
         # At once, unless another clone was faster, which this refuses.
         yield weave(source, repo, part=part)

@@ -67,7 +67,7 @@ def write_series(
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise LabError(f"{output} is there already: name a new or an empty directory for the patches")
-    with held.woven(source, "writing the series", repo) as woven:
+    with held.woven(source, "writing the series", repo, waits=True) as woven:
         return _write(woven.path, source, output, repo, figures)
 
 

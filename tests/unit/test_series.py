@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from lab.tree.series import write_series
 from lab.tree.source import Source
 from lab.tree.weave import weave
 from lab.util.errors import LabError
+from lab.util.lock import exclusive
 from tests.madeup import add_lab, linux_tree, write_files
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
@@ -139,3 +141,15 @@ def test_bad_cover_letter_is_refused(
     with pytest.raises(LabError, match=f"hooks/cover-letter.j2 {said}"):
         write_series(source, tmp_path / "out", repo)
     assert not (tmp_path / "out").exists()
+
+
+def test_series_waits_for_who_holds_the_woven_tree(
+    source: Source, repo: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lock = weave(source, repo).path.parent / "lock"
+    with ThreadPoolExecutor() as pool:
+        with exclusive(lock, "building"):
+            written = pool.submit(write_series, source, tmp_path / "out", repo)
+            while "writing the series waits for process" not in capfd.readouterr().err:
+                assert not written.done()
+        assert len(written.result()) == 4

@@ -7,6 +7,7 @@ kernel QEMU loads; from then on the server starts as hardware does.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from lab.machine.server_console import Line, Server
 from lab.util import host
 from lab.util.apt import reachable
 from lab.util.errors import LabError
+from lab.util.process import stream
 
 SUITE = "trixie"
 PACKAGES = (
@@ -124,17 +126,23 @@ def check(disk: Disk) -> None:
 
 
 def _run(*command: str | Path, folder: Path, typed: str | None = None) -> None:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        input=typed,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise LabError(f"{command[0]} failed with status {done.returncode}: {done.stdout.strip()}")
+    said: list[str] = []
+    if typed is None:
+        # mmdebstrap removes what it has made, files of other users too, if it is asked to end.
+        status = stream([*map(str, command)], folder, os.environ, said.append)
+    else:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            input=typed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        status, said = done.returncode, [done.stdout]
+    if status != 0:
+        raise LabError(f"{command[0]} failed with status {status}: {''.join(said).strip()}")
 
 
 @contextmanager

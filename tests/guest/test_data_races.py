@@ -44,8 +44,14 @@ LOADS = {
 # What stock itself reads and writes without a lock. Which cgroup writes most to an inode is a guess, changed
 # in fsync() and in the flusher; inode_do_switch_wbs() says that it does not matter. Whoever waits for
 # writeback stamps the time for the flusher, which wakes it now and then to say that it waits; it touches
-# nothing else.
-UNLOCKED_IN_STOCK = {"wbc_attach_and_unlock_inode", "wbc_detach_inode", "wb_wait_for_completion_cb"}
+# nothing else. Statistics in debugfs print a writeback's state (wb->state) while its flusher changes it.
+UNLOCKED_IN_STOCK = {
+    "wbc_attach_and_unlock_inode",
+    "wbc_detach_inode",
+    "wb_wait_for_completion_cb",
+    "bdi_debug_stats_show",
+    "cgwb_debug_stats_show",
+}
 # So does a throttled writer: it notes when it went to sleep (last_bdp_sleep), and whether the limit is
 # exceeded (dirty_exceeded), by which others look sooner whether they have to pause. These loads throttle
 # theirs, by vm.dirty_bytes: its handler sets dirty_limit, of which flushers take the size of their chunks.

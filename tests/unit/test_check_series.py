@@ -336,6 +336,18 @@ def test_page_of_the_series_is_looked_at_with_the_last_patch(source: Source, rep
     ]
 
 
+def test_second_warning_of_the_same_words_is_new(source: Source, repo: Path) -> None:
+    page = "Documentation/admin-guide/index.rst"
+    (source.path / page).write_text(".. SAY WARNING: an old one\n")
+    hook = (
+        f"# Says it once more.\n# places: {page} 1\n--- a/{page}\n+++ b/{page}\n"
+        "@@ @@\n .. SAY WARNING: an old one\n+.. SAY WARNING: an old one\n"
+    )
+    write_files(repo, {"hooks/a-contexts/03-page.diff": hook})
+    said = series.check(source, ["docs"], repo=repo)[-1].failures["docs"]
+    assert said == [f"{page}:{line}: WARNING: an old one" for line in (1, 2)]
+
+
 def test_pages_that_do_not_build_are_told(source: Source, repo: Path, home: Path) -> None:
     (source.path / "Documentation/filesystems/index.rst").unlink()
     with pytest.raises(LabError, match=r"does not build without the series, .* there are not all pages"):

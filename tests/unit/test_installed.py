@@ -134,6 +134,7 @@ def test_a_server_on_which_all_goes_well(packages: list[Path], server: Server, t
         ({"dpkg -l": "/etc/wbctl.conf\n"}, "what is left of the packages: got '/etc/wbctl.conf'"),
         ({"ls /data/pwb": "pwb-field\n"}, "what field leaves behind: got 'pwb-field'"),
         ({"wbctl contexts /data": "nwritebacks 7"}, "expected 'nwritebacks auto"),
+        ({"for drive in": "4\n1\n"}, "hardware queues of the two drives: got '4"),
     ],
 )
 def test_what_is_not_as_it_should_be(
@@ -164,6 +165,14 @@ def test_two_packages_of_a_kind_are_named(packages: list[Path], tmp_path: Path) 
     other = packages[0].with_name("linux-image-7.2.1-pwb-stock_1_amd64.deb")
     with pytest.raises(LabError, match=f"package of stock to install, got {FILES['stock']}, {other.name}"):
         prove([*packages, other], tmp_path)
+
+
+def test_kernels_of_two_versions_are_refused(packages: list[Path], tmp_path: Path) -> None:
+    other = packages[1].with_name("linux-image-7.2.1-pwb-stock_1_amd64.deb")
+    with pytest.raises(
+        LabError, match=r"packages of Linux 7.2.1 \(stock\) and 7.3.4 \(parallel\): expected both"
+    ):
+        prove([packages[0], other, packages[2]], tmp_path)
 
 
 def test_session_is_kept_as_a_terminal_shows_it(packages: list[Path], tmp_path: Path) -> None:

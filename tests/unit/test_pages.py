@@ -60,6 +60,11 @@ def test_table_of_a_page_is_that_of_the_measurement(kept: Path) -> None:
     assert "[past]" in text
 
 
+def test_figures_of_a_letter_say_that_they_are_of_an_earlier_change(kept: Path) -> None:
+    assert "earlier" not in pages.figures("table present")
+    assert pages.figures("table past").endswith("\n\n(Measured on an earlier version of the change.)\n")
+
+
 def test_unknown_part_is_an_error(kept: Path) -> None:
     with pytest.raises(LabError, match="unknown part of a page 'chart'"):
         pages.renewed(page(kept, PART.format("chart past") + PART.format("source")))

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from lab.tree.series import write_series
-from lab.tree.source import Source
+from lab.tree.source import Source, user_tree
 from lab.tree.weave import weave
 from lab.util.errors import LabError
 from lab.util.lock import exclusive
+from lab.util.paths import REPO
 from tests.madeup import add_lab, linux_tree, write_files
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
@@ -54,6 +55,14 @@ def test_lab_is_not_proposed(source: Source, repo: Path, tmp_path: Path) -> None
         "fs-streams.patch",
     ]
     assert all("block: lab" not in patch.read_text() for patch in patches)
+
+
+def test_letter_of_a_users_tree_names_no_package(repo: Path, tmp_path: Path) -> None:
+    (repo / "hooks/cover-letter.j2").write_text((REPO / "hooks/cover-letter.j2").read_text())
+    source = user_tree(linux_tree(tmp_path / "own"))
+    write_series(source, tmp_path / "out", repo)
+    letter = (tmp_path / "out" / "a-contexts" / "0000-cover-letter.patch").read_text()
+    assert f"Made for Linux {source.version}.\n" in letter
 
 
 def test_cover_letters_are_rendered(source: Source, repo: Path, tmp_path: Path) -> None:

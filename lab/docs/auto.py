@@ -158,8 +158,9 @@ def took() -> str:
         # Of a measurement that found part of its boots in the cache the time says nothing.
         is_noted = meta.seconds is not None and not meta.boots_from_cache
         took_s = duration(meta.seconds or 0) if is_noted else "not noted"
-        rows.append([f"`./pwb bench {name}`", str(count), took_s])
-    return markdown.table(("", "cells", "on two cores"), rows, left=1)
+        cores = str(meta.host.cpus) if meta.host else "-"
+        rows.append([f"`./pwb bench {name}`", str(count), cores, took_s])
+    return markdown.table(("", "cells", "cores of the host", "took"), rows, left=1)
 
 
 def _of_base(each: Found, figure: str, *, is_best: bool) -> float | None:

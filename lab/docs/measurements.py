@@ -64,6 +64,12 @@ class Booted(BaseModel):
     version: str
 
 
+class Host(BaseModel):
+    """A host: how many of its cores a measurement had."""
+
+    cpus: int
+
+
 class Meta(BaseModel):
     """What a result was measured with, as far as the docs ask.
 
@@ -77,6 +83,7 @@ class Meta(BaseModel):
         scenario: of a result of the bench, by its keys.
         seconds: of the host that it took; None if not known.
         boots_from_cache: how many boots of it had been measured before.
+        host: where it was measured; None if not known.
     """
 
     view: str | None = None
@@ -88,6 +95,7 @@ class Meta(BaseModel):
     scenario: dict[str, Any] = {}
     seconds: float | None = None
     boots_from_cache: int = 0
+    host: Host | None = None
 
     @property
     def is_of_this_kernel(self) -> bool:

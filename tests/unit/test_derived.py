@@ -62,16 +62,16 @@ def test_how_long_it_took_is_shown_where_it_was_noted(monkeypatch: pytest.Monkey
     kept(monkeypatch, cells(99))
     about = {"command": "./pwb bench auto-small", "date": "2026-11-29"}
     metas = {
-        "auto-small": measurements.Meta(**about, seconds=125),
+        "auto-small": measurements.Meta(**about, seconds=125, host={"cpus": 2}),
         "auto-reads": measurements.Meta(**about, seconds=5, boots_from_cache=1),
         "auto-disk": measurements.Meta(**about),
     }
     monkeypatch.setattr(measurements, "meta", metas.__getitem__)
     monkeypatch.setattr(measurements, "names", lambda: ["auto-disk", "auto-reads", "auto-small", "clock"])
     assert auto.took().splitlines()[2:] == [
-        "| `./pwb bench auto-disk` | 4 | not noted |",
-        "| `./pwb bench auto-reads` | 4 | not noted |",
-        "| `./pwb bench auto-small` | 4 | 2 min 5 s |",
+        "| `./pwb bench auto-disk` | 4 | - | not noted |",
+        "| `./pwb bench auto-reads` | 4 | - | not noted |",
+        "| `./pwb bench auto-small` | 4 | 2 | 2 min 5 s |",
     ]
 
 

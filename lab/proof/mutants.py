@@ -36,7 +36,7 @@ _SYSTEM = "z-mutant"
 _SERIES = 'title = "a mutant"\nmessage = "Broken on purpose, to see that a test catches it."\n'
 # What a clone shares with this one: none of it depends on the kernel.
 _SHARED = ("ccache", "mypy", "program", "pycache", "qemu", "ruff", "source", "venv", "vtime")
-_HEADER = re.compile(r"^# (caught by|which says|machine): *(.*)$")
+_HEADER = re.compile(r"^# (caught by|which says|machine|kernel): *(.*)$")
 
 Verdict = Literal["caught", "survived", "other"]
 
@@ -50,7 +50,8 @@ class Mutant:
         what: what is broken, a sentence.
         test: pytest's name of the test that catches it.
         says: what that test has to say, a regular expression.
-        machine: machine of the debug kernel that the test boots.
+        machine: machine of the kernel that the test boots.
+        kernel: flavour of that kernel.
         path: the diff.
     """
 
@@ -59,6 +60,7 @@ class Mutant:
     test: str
     says: str
     machine: str
+    kernel: str
     path: Path
 
 
@@ -120,6 +122,7 @@ def load(name: str) -> Mutant:
         test=said["caught by"],
         says=said["which says"],
         machine=said.get("machine", "uml"),
+        kernel=said.get("kernel", "debug"),
         path=path,
     )
 
@@ -139,9 +142,10 @@ def run(chosen: Sequence[str], say: Callable[[str], None], take: Callable[[Outco
     home = cache_dir() / "mutants"
     with exclusive(home / "lock", "trying mutants"), _clone(home) as clone:
         began = time.monotonic()
-        for machine in sorted({mutant.machine for mutant in mutants}):
-            tests = sorted({mutant.test for mutant in mutants if mutant.machine == machine})
-            status, words = clone.build(machine)
+        for machine, kernel in sorted({(mutant.machine, mutant.kernel) for mutant in mutants}):
+            of_it = [mutant for mutant in mutants if (mutant.machine, mutant.kernel) == (machine, kernel)]
+            tests = sorted({mutant.test for mutant in of_it})
+            status, words = clone.build(machine, kernel)
             if status == 0:
                 status, words = clone.test(machine, tests)
             if status != 0:
@@ -194,9 +198,9 @@ class _Clone:
     folder: Path
     cache: Path
 
-    def build(self, machine: str) -> tuple[int, str]:
-        """Build its debug kernel; return the status and what was said."""
-        return self._run(["build", "--machine", machine, "debug"])
+    def build(self, machine: str, kernel: str) -> tuple[int, str]:
+        """Build one of its kernels; return the status and what was said."""
+        return self._run(["build", "--machine", machine, kernel])
 
     def test(self, machine: str, tests: Sequence[str]) -> tuple[int, str]:
         """Run tests; return pytest's status and what it said."""
@@ -256,7 +260,7 @@ def _own_files() -> list[Path]:
 def _try(clone: _Clone, mutant: Mutant) -> Outcome:
     clone.mutate(mutant)
     began = time.monotonic()
-    status, words = clone.build(mutant.machine)
+    status, words = clone.build(mutant.machine, mutant.kernel)
     built = time.monotonic()
     verdict: Verdict = "other"
     if status == 0:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.proof import mutants
+from lab.tree import config
 from lab.tree.applier import Applier, Overlay
 from lab.tree.hooks import parse_hook
 from lab.tree.source import Source
@@ -30,6 +31,7 @@ def test_mutant_fits_and_names_its_test(
     overlay = Overlay(woven)
     Applier(tmp_path).apply(hook, overlay)
     assert overlay.changed
+    assert mutant.kernel in config.FRAGMENTS[mutant.machine]
     file, _, test = mutant.test.partition("::")
     function = test.partition("[")[0]
     assert re.search(rf"^def {function}\(", (REPO / file).read_text(encoding="utf-8"), re.MULTILINE), test

@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def mutant(says: str = "") -> Mutant:
-    return Mutant("lazy", "A sync does nothing.", TEST, says, "uml", Path("lazy.diff"))
+    return Mutant("lazy", "A sync does nothing.", TEST, says, "uml", "debug", Path("lazy.diff"))
 
 
 def outcome(name: str = "lazy", verdict: mutants.Verdict = "caught") -> Outcome:
@@ -31,11 +31,18 @@ def outcome(name: str = "lazy", verdict: mutants.Verdict = "caught") -> Outcome:
 
 def test_file_says_what_is_broken_and_what_catches_it(folder: Path) -> None:
     (folder / "lazy.diff").write_text(
-        f"# A sync does nothing.\n# caught by: {TEST}\n# which says: lost\n# machine: smp\n# places: a.c 1\n"
+        f"# A sync does nothing.\n# caught by: {TEST}\n# which says: lost\n# machine: smp\n# kernel: kcsan\n"
+        "# places: a.c 1\n"
     )
     assert mutants.load("lazy") == Mutant(
-        "lazy", "A sync does nothing.", TEST, "lost", "smp", folder / "lazy.diff"
+        "lazy", "A sync does nothing.", TEST, "lost", "smp", "kcsan", folder / "lazy.diff"
     )
+
+
+def test_kernel_is_the_debug_kernel_of_user_mode_linux_unless_said(folder: Path) -> None:
+    (folder / "lazy.diff").write_text(f"# A sync does nothing.\n# caught by: {TEST}\n# which says: lost\n")
+    loaded = mutants.load("lazy")
+    assert (loaded.machine, loaded.kernel) == ("uml", "debug")
 
 
 @pytest.mark.parametrize("said", ["places: a.c 1", f"caught by: {TEST}", "which says: lost"])

@@ -105,6 +105,18 @@ static void registration_reaches_every_context(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, test_bit(WB_registered, &ctx->wb.state));
 }
 
+/* or the next file with its memory would be in a device that may be gone */
+static void freed_inode_is_in_no_writeback(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct inode *inode = &fixture->inode;
+
+	inode->i_wb = bdi_root_wb(fixture->bdi);
+	inode_state_assign_raw(inode, I_CLEAR);
+	inode_detach_wb(inode);
+	KUNIT_EXPECT_NULL(test, inode->i_wb);
+}
+
 #ifdef CONFIG_CGROUP_WRITEBACK
 
 static struct bdi_writeback *wb_of(struct kunit *test, int index)
@@ -152,6 +164,7 @@ static struct kunit_case wb_ctx_test_cases[] = {
 	KUNIT_CASE(context_comes_with_its_first_inode),
 	KUNIT_CASE(filesystem_that_does_not_ask_has_one_context),
 	KUNIT_CASE(registration_reaches_every_context),
+	KUNIT_CASE(freed_inode_is_in_no_writeback),
 #ifdef CONFIG_CGROUP_WRITEBACK
 	KUNIT_CASE(work_of_a_cgroup_is_for_its_dirty_contexts),
 #endif

@@ -4,11 +4,8 @@
  * writebacks of a cgroup.
  */
 
-#include <linux/percpu-refcount.h>
-#include <linux/rcupdate.h>
 #include <linux/sizes.h>
-#include "bdi_wb_fixture.h"
-#include "../bdi-writeback-ctx.h"
+#include "bdi_wb_cgwb_fixture.h"
 
 static void contexts_share_the_throttle(struct kunit *test)
 {
@@ -47,37 +44,6 @@ static void root_cgroup_is_in_every_context(struct kunit *test)
 
 #ifdef CONFIG_CGROUP_WRITEBACK
 
-static void no_release(struct percpu_ref *ref)
-{
-}
-
-/* a cgroup writeback as cgwb_create() makes it, but of no cgroup */
-static struct bdi_writeback *new_cgwb(struct kunit *test)
-{
-	struct wb_ctx_fixture *fixture = test->priv;
-	struct bdi_writeback *wb = kzalloc_obj(*wb);
-
-	KUNIT_ASSERT_NOT_NULL(test, wb);
-	KUNIT_ASSERT_EQ(test, 0, wb_init(wb, bdi_wb_ctx(fixture->bdi, 0), wb,
-					 GFP_KERNEL));
-	KUNIT_ASSERT_EQ(test, 0, percpu_ref_init(&wb->refcnt, no_release, 0,
-						 GFP_KERNEL));
-	/* its flushers look for limits, of which the root has none */
-	wb->memcg_css = bdi_root_wb(fixture->bdi)->memcg_css;
-	wb->blkcg_css = bdi_root_wb(fixture->bdi)->blkcg_css;
-	return wb;
-}
-
-static void free_cgwb(struct bdi_writeback *wb)
-{
-	cgwb_shutdown_ctx_wbs(wb);
-	cgwb_free_ctx_wbs(wb);
-	rcu_barrier();	/* percpu_ref_kill() goes on until then */
-	percpu_ref_exit(&wb->refcnt);
-	wb_exit(wb);
-	kfree(wb);
-}
-
 static void cgroup_is_in_a_context_from_its_first_inode_on(struct kunit *test)
 {
 	struct wb_ctx_fixture *fixture = test->priv;
@@ -87,7 +53,7 @@ static void cgroup_is_in_a_context_from_its_first_inode_on(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, bdi_register(bdi, "kunit-wb-cgroup"));
 	enable(test, 4);
-	throttle = new_cgwb(test);
+	throttle = new_cgwb(test, bdi);
 	ctx = fetch(test, 3);
 	KUNIT_EXPECT_NULL(test, throttle_wb(throttle, ctx));
 	KUNIT_EXPECT_NULL(test, throttle_next_wb(throttle, throttle));
@@ -117,7 +83,7 @@ static void dying_cgroup_keeps_its_contexts(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, bdi_register(fixture->bdi, "kunit-wb-dying"));
 	enable(test, 4);
-	throttle = new_cgwb(test);
+	throttle = new_cgwb(test, fixture->bdi);
 	ctx = fetch(test, 1);
 	wb = wb_in_ctx(throttle, ctx);
 	KUNIT_ASSERT_NOT_NULL(test, wb);
@@ -137,11 +103,12 @@ static void dying_cgroup_keeps_its_contexts(struct kunit *test)
 
 static void cgroup_of_a_device_that_is_gone_stays_in_context_0(struct kunit *test)
 {
+	struct wb_ctx_fixture *fixture = test->priv;
 	struct bdi_writeback *throttle;
 	struct bdi_writeback_ctx *ctx;
 
 	enable(test, 2);
-	throttle = new_cgwb(test);
+	throttle = new_cgwb(test, fixture->bdi);
 	ctx = fetch(test, 1);
 	KUNIT_EXPECT_NULL(test, wb_in_ctx(throttle, ctx));
 	KUNIT_EXPECT_NULL(test, throttle_wb(throttle, ctx));

@@ -2,9 +2,12 @@
 /*
  * KUnit tests of the number of contexts that a BDI finds where its flushers hold
  * nobody up: no writer waits any more, or it is the device that all wait for.
+ * And of what a look at the BDI leaves behind.
  */
 
+#include "../../fs/fs-writeback.h"
 #include "bdi_wb_auto_fixture.h"
+#include "bdi_wb_cgwb_fixture.h"
 
 static void lull(struct auto_fixture *f, unsigned long duration)
 {
@@ -72,11 +75,46 @@ static void device_that_all_wait_for_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
 }
 
+/* or a look would take a worker that is gone for one that waits */
+static void flusher_that_has_ended_is_forgotten(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+	struct bdi_writeback *root = bdi_root_wb(f->bdi);
+
+	KUNIT_ASSERT_EQ(test, 0, bdi_register(f->bdi, "kunit-wb-flusher"));
+	wb_wakeup(root);
+	flush_delayed_work(&root->dwork);
+	KUNIT_EXPECT_NULL(test, root->flusher);
+	bdi_unregister(f->bdi);
+}
+
+#ifdef CONFIG_CGROUP_WRITEBACK
+
+static void look_keeps_no_cgroup_alive(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+	struct bdi_writeback *wb = new_cgwb(test, f->bdi);
+
+	bdi_add_wb(wb);
+	bdi_written(f->bdi);
+	bdi_del_wb(wb);
+	percpu_ref_kill(&wb->refcnt);
+	rcu_barrier();
+	KUNIT_EXPECT_TRUE(test, percpu_ref_is_zero(&wb->refcnt));
+	free_cgwb(wb);
+}
+
+#endif
+
 static struct kunit_case auto_lull_test_cases[] = {
 	KUNIT_CASE(trial_that_ends_with_the_load_is_undone),
 	KUNIT_CASE(trial_after_which_nobody_waits_is_kept),
 	KUNIT_CASE(load_after_a_lull_is_not_made_to_wait),
 	KUNIT_CASE(device_that_all_wait_for_is_left_alone),
+	KUNIT_CASE(flusher_that_has_ended_is_forgotten),
+#ifdef CONFIG_CGROUP_WRITEBACK
+	KUNIT_CASE(look_keeps_no_cgroup_alive),
+#endif
 	{}
 };
 

@@ -4,10 +4,14 @@
  */
 
 #include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/rwsem.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include "../../fs/fs-writeback.h"
-#include "bdi_wb_fixture.h"
+#include "bdi_wb_cgwb_fixture.h"
 
 static int set_nwritebacks(struct wb_ctx_fixture *fixture, const char *text)
 {
@@ -81,6 +85,54 @@ static void moved_inode_leaves_its_new_list_sorted_by_age(struct kunit *test)
 	spin_unlock(&new->list_lock);
 }
 
+/* nobody else does, for the inode was dirty before */
+static void moved_inode_wakes_the_flusher_it_goes_to(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct inode *inode = &fixture->inode;
+	struct bdi_writeback *old, *new;
+	bool woken;
+
+	KUNIT_ASSERT_EQ(test, 0, bdi_register(fixture->bdi, "kunit-wb-move"));
+	enable(test, 2);
+	old = &bdi_wb_ctx(fixture->bdi, 0)->wb;
+	dirty_in(inode, old);
+
+	spin_lock(&old->list_lock);
+	new = inode_move_to_wb_ctx(inode, old, bdi_wb_ctx(fixture->bdi, 1));
+	/* queued, or at work, for as long as there is a dirty inode */
+	woken = work_busy(&new->dwork.work);
+	list_del_init(&inode->i_io_list);
+	wb_io_lists_depopulated(new);
+	spin_unlock(&new->list_lock);
+	KUNIT_EXPECT_PTR_NE(test, old, new);
+	KUNIT_EXPECT_TRUE(test, woken);
+	bdi_unregister(fixture->bdi);
+}
+
+/* whoever switches it to another cgroup looks for it where it was */
+static void inode_that_is_switched_does_not_move(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct rw_semaphore *rwsem = &fixture->bdi->wb_switch_rwsem;
+	struct inode *inode = &fixture->inode;
+	struct bdi_writeback *old, *wb;
+
+	enable(test, 2);
+	old = &bdi_wb_ctx(fixture->bdi, 0)->wb;
+	dirty_in(inode, old);
+	inode_state_assign_raw(inode, I_WB_SWITCH);
+
+	spin_lock(&old->list_lock);
+	wb = inode_move_to_wb_ctx(inode, old, bdi_wb_ctx(fixture->bdi, 1));
+	list_del_init(&inode->i_io_list);
+	wb_io_lists_depopulated(wb);
+	spin_unlock(&wb->list_lock);
+	KUNIT_EXPECT_PTR_EQ(test, old, wb);
+	KUNIT_EXPECT_PTR_EQ(test, old, inode->i_wb);
+	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(rwsem));
+}
+
 struct sync {
 	struct backing_dev_info *bdi;
 	struct completion begun;
@@ -126,6 +178,82 @@ static void sync_covers_a_context_that_comes_meanwhile(struct kunit *test)
 	kthread_stop(task);
 }
 
+struct late {
+	struct work_struct work;
+	struct bdi_writeback *throttle;
+	struct bdi_writeback *found;
+};
+
+static void look_up(struct work_struct *work)
+{
+	struct late *late = container_of(work, struct late, work);
+
+	late->found = wb_in_ctx(late->throttle,
+				bdi_fetch_wb_ctx(late->throttle->bdi, 1));
+}
+
+/* Return whom @throttle has in context 1 if @first gets there just before. */
+static struct bdi_writeback *look_up_late(struct bdi_writeback *throttle,
+					  struct bdi_writeback *first)
+{
+	struct backing_dev_info *bdi = throttle->bdi;
+	struct late late = { .throttle = throttle };
+
+	INIT_WORK_ONSTACK(&late.work, look_up);
+	spin_lock_irq(&bdi->wb_ctx_lock);
+	/* the lock keeps the test on its CPU, so take another one */
+	schedule_work_on(cpumask_next_wrap(raw_smp_processor_id(),
+					   cpu_online_mask), &late.work);
+	/* not for ever: there are kinds of spinlocks that do not tell */
+	for (int i = 0; i < 500 && !spin_is_contended(&bdi->wb_ctx_lock); i++)
+		mdelay(1);
+	if (throttle->root) {
+		bdi->wb_ctx_arr[1] = first->ctx;
+		bdi->end_wb_ctx = 2;
+	} else {
+#ifdef CONFIG_CGROUP_WRITEBACK
+		bdi_register_wb(first);
+		xa_store(&throttle->ctx_wbs, 1, first, GFP_ATOMIC);
+#endif
+	}
+	spin_unlock_irq(&bdi->wb_ctx_lock);
+	flush_work(&late.work);
+	destroy_work_on_stack(&late.work);
+	return late.found;
+}
+
+static void context_is_created_once(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *root = bdi_root_wb(fixture->bdi);
+	struct bdi_writeback_ctx *ctx;
+
+	enable(test, 1);
+	ctx = bdi_alloc_wb_ctx(fixture->bdi, 1, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	wb_init_in_ctx(&ctx->wb, ctx, root);
+	KUNIT_EXPECT_PTR_EQ(test, &ctx->wb, look_up_late(root, &ctx->wb));
+}
+
+#ifdef CONFIG_CGROUP_WRITEBACK
+
+static void cgroup_gets_a_writeback_in_a_context_once(struct kunit *test)
+{
+	struct wb_ctx_fixture *fixture = test->priv;
+	struct bdi_writeback *throttle, *wb = kzalloc_obj(*wb);
+
+	KUNIT_ASSERT_NOT_NULL(test, wb);
+	KUNIT_ASSERT_EQ(test, 0, bdi_register(fixture->bdi, "kunit-wb-once"));
+	enable(test, 2);
+	throttle = new_cgwb(test, fixture->bdi);
+	wb_init_in_ctx(wb, bdi_wb_ctx(fixture->bdi, 1), throttle);
+	KUNIT_EXPECT_PTR_EQ(test, wb, look_up_late(throttle, wb));
+	bdi_unregister(fixture->bdi);
+	free_cgwb(throttle);
+}
+
+#endif
+
 static void bad_nwritebacks_changes_nothing(struct kunit *test)
 {
 	static const char * const bad[] = {
@@ -147,7 +275,13 @@ static void bad_nwritebacks_changes_nothing(struct kunit *test)
 static struct kunit_case wb_number_test_cases[] = {
 	KUNIT_CASE(new_number_counts_at_once),
 	KUNIT_CASE(moved_inode_leaves_its_new_list_sorted_by_age),
+	KUNIT_CASE(moved_inode_wakes_the_flusher_it_goes_to),
+	KUNIT_CASE(inode_that_is_switched_does_not_move),
 	KUNIT_CASE(sync_covers_a_context_that_comes_meanwhile),
+	KUNIT_CASE(context_is_created_once),
+#ifdef CONFIG_CGROUP_WRITEBACK
+	KUNIT_CASE(cgroup_gets_a_writeback_in_a_context_once),
+#endif
 	KUNIT_CASE(bad_nwritebacks_changes_nothing),
 	{}
 };

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the choice among several flusher workers.
+ * KUnit tests of the choice among several flusher workers, and of a sync that
+ * waits for what others do.
  */
 
 #include <kunit/test.h>
 #include <linux/backing-dev.h>
 #include <linux/bdi-wb-workers.h>
 #include <linux/bdi-writeback-ctx.h>
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
+#include "../../fs/fs-writeback.h"
 
 /* long beside the time to queue a work item */
 #define SLOW_WORKER_MS	200
@@ -161,6 +165,51 @@ static void only_who_says_so_counts_as_running(struct kunit *test)
 	bdi_put(wb->bdi);
 }
 
+/*
+ * An inode that moves here gets its age with the lock held. A sync that waits
+ * for the lock covers it.
+ */
+static void sync_covers_an_inode_that_moves_in_as_it_begins(struct kunit *test)
+{
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+	struct wb_writeback_work sync = {
+		.nr_pages = LONG_MAX,
+		.sync_mode = WB_SYNC_ALL,
+	};
+	struct bdi_writeback *wb = make_wb(test, &sync.sb);
+
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	spin_lock_init(&inode->i_lock);
+	INIT_LIST_HEAD(&inode->i_io_list);
+	inode->i_sb = sync.sb;
+	inode->i_wb = wb;
+	list_add(&sync.list, &wb->work_list);
+
+	spin_lock(&wb->list_lock);
+	/* the lock keeps the test on its CPU, so take another one */
+	schedule_delayed_work_on(cpumask_next_wrap(raw_smp_processor_id(),
+						   cpu_online_mask),
+				 &wb->dwork, 0);
+	/* not for ever: there are kinds of spinlocks that do not tell */
+	for (int i = 0; i < 500 && !spin_is_contended(&wb->list_lock); i++)
+		mdelay(1);
+	inode->dirtied_when = jiffies;
+	while (!time_after(jiffies, inode->dirtied_when))
+		cpu_relax();
+	inode->dirtied_when = jiffies;
+	spin_lock(&inode->i_lock);
+	inode_io_list_move_locked(inode, wb, &wb->b_dirty);
+	/* such an inode is not written, but taken off the list */
+	inode_state_set(inode, I_FREEING);
+	spin_unlock(&inode->i_lock);
+	spin_unlock(&wb->list_lock);
+
+	flush_delayed_work(&wb->dwork);
+	KUNIT_EXPECT_TRUE(test, list_empty(&inode->i_io_list));
+	list_del_init(&inode->i_io_list);
+	bdi_put(wb->bdi);
+}
+
 static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(idle_worker_goes_first),
 	KUNIT_CASE(busy_workers_take_turns),
@@ -171,6 +220,7 @@ static struct kunit_case bdi_wb_workers_cases[] = {
 	KUNIT_CASE(second_worker_needs_a_filesystem_with_contexts),
 	KUNIT_CASE(larger_number_counts_in_the_midst_of_work),
 	KUNIT_CASE(only_who_says_so_counts_as_running),
+	KUNIT_CASE(sync_covers_an_inode_that_moves_in_as_it_begins),
 	{}
 };
 

@@ -188,6 +188,28 @@ def test_flex_groups_of_ext4_take_turns(debug_kernel: Kernel) -> None:
     assert min(dirty) >= 4
 
 
+def test_groups_of_ext4_go_by_their_numbers_without_flex_groups(debug_kernel: Kernel) -> None:
+    # The kernel then keeps nothing of a group that could hold its turn.
+    script = """
+        mkfs.ext4 -q -F -b 4096 -O ^flex_bg -g 2048 $PWB_DEV
+        m=$(mktemp -d) && mount -t ext4 $PWB_DEV $m && cd $m && mkdir $(seq 32) || exit 1
+        echo 1 > /sys/kernel/tracing/events/writeback_ctx/wb_ctx_attach/enable
+        for directory in $(seq 32); do echo data > $directory/file; done
+        dumpe2fs -h $PWB_DEV 2>/dev/null | awk '/^Inodes per group/ {print $4}'
+        stat -c %i */file
+        cat /sys/kernel/tracing/trace
+        cd /; umount $m
+    """
+    per_group, *said = run(debug_kernel, script, fs="none", contexts=4).splitlines()
+    group = {int(ino): (int(ino) - 1) // int(per_group) for ino in said[:32]}
+    attached = {
+        int(ino): int(ctx)
+        for ino, ctx in re.findall(r"wb_ctx_attach:.* ino=(\d+) ctx=(\d+)", "\n".join(said))
+    }
+    assert {ino: attached[ino] for ino in group} == {ino: number % 4 for ino, number in group.items()}
+    assert len(set(attached.values())) > 1
+
+
 def test_new_inodes_are_dealt_out(debug_kernel: Kernel) -> None:
     script = f"""
         echo 0 > /proc/sys/vm/dirty_writeback_centisecs

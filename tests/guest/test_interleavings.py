@@ -33,6 +33,13 @@ def test_cgroup_switch_during_a_move(kernel: Kernel) -> None:
     output_of(kernel, command, fs="xfs", settings=TWO_CONTEXTS)
 
 
+@pytest.mark.parametrize("way", ["written", "unwritten"])
+def test_inode_is_evicted_during_a_move(kernel: Kernel, way: str) -> None:
+    # It has left context 1 and must not come to context 0 any more.
+    command = [*PROGRAM, "tests.guest.evict_during_move", way]
+    output_of(kernel, command, fs="xfs", settings=TWO_CONTEXTS)
+
+
 def test_no_inode_moves_during_a_sync(kernel: Kernel) -> None:
     # A sync asks one context after the other, and would miss a dirty inode that goes from the one that it has
     # yet to ask to one that it has asked.

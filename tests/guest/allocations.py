@@ -219,7 +219,10 @@ def write_back(program: Program, fs: str, durable: Counter[bool], number: int) -
 
 
 def mounts(program: Program, fs: str) -> None:
-    """Mount XFS, which has settings of ours; ext4 without memory warns of its own accord, as stock does."""
+    """Mount XFS, which has settings of ours; ext4 without memory warns of its own accord, as stock does.
+
+    What all of them allocate for contexts: mount_allocations.py.
+    """
     if fs != "xfs":
         return
     subprocess.run([*MAKE[fs], str(NODE)], check=True)

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static sigjmp_buf refused;
@@ -129,7 +130,10 @@ int main(int argc, char **argv)
 	if (pwrite(knob, number, strlen(number), 0) < 0)
 		die("fail-nth");
 
+	/* By the name a trace has the call apart from the rest. */
+	prctl(PR_SET_NAME, "call");
 	error = called(argv[2], argv + 3, fd) < 0 ? errno : 0;
+	prctl(PR_SET_NAME, "fail_nth");
 
 	/* How many would have been made before the one that fails; 0: that one was made. */
 	if (!every && pread(knob, left, sizeof(left) - 1, 0) < 0)

@@ -132,9 +132,9 @@ def device(program: Program) -> Iterator[None]:
     DEVICE.rmdir()
 
 
-def mount(fs: str) -> None:
+def mount(fs: str, node: Path = NODE) -> None:
     """Mount the filesystem."""
-    subprocess.run(["mount", "-t", fs, str(NODE), str(MOUNT)], check=True)
+    subprocess.run(["mount", "-t", fs, str(node), str(MOUNT)], check=True)
 
 
 def umount() -> None:

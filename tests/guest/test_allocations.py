@@ -11,7 +11,7 @@ import pytest
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
 from lab.util.program import compiled
-from tests.guest import allocations, sync_allocations
+from tests.guest import allocations, mount_allocations, sync_allocations
 from tests.guest.output import LONG_S, output_of
 from tests.guest.scarce import CONTEXTS, MAKE
 from tests.tried import Tried
@@ -37,7 +37,7 @@ def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel, tried: 
     assert list(failed) == [part.__name__ for part in allocations.PARTS]
     assert failed["inodes"]
     assert failed["flushers"]
-    # The other filesystems have nothing of ours to be mounted.
+    # The others have no settings of ours; what all have for contexts: mount_allocations.py.
     assert (failed["mounts"] > 0) == (fs == "xfs")
     # A compiler may make one function of two.
     assert sites["inodes"] & {"cgwb_create_in_ctx", "wb_in_ctx"}
@@ -47,6 +47,12 @@ def test_no_call_of_ours_breaks_without_memory(uml_debug_kernel: Kernel, tried: 
     assert int(durable[1])
     assert fs != "xfs" or any(site.startswith("xfs_agwb_") for site in sites["flushers"])
     tried(allocations_failed=sum(failed.values()))
+
+
+@pytest.mark.parametrize("fs", MAKE)
+def test_mount_without_memory_for_contexts_has_one(uml_debug_kernel: Kernel, fs: str) -> None:
+    said = said_by(uml_debug_kernel, "tests.guest.mount_allocations", fs)
+    assert f"contexts: 1 without memory for more, {mount_allocations.CONTEXTS} with" in said
 
 
 @pytest.mark.parametrize("fs", MAKE)

@@ -335,7 +335,7 @@ def test_a_context_may_write_all_that_is_dirty_when_reclaim_asks(debug_kernel: K
 def test_inodes_of_a_removed_cgroup_stay_in_their_context_without_memory(
     debug_kernel: Kernel,
 ) -> None:
-    """No memory for the parent's writeback in it: they go on to the root, and do not hold the cgroup."""
+    """No memory for the parent's writeback in it: they go on to the root, and hold neither cgroup."""
     script = """
         trace=/sys/kernel/tracing; fault=/sys/kernel/debug/failslab
         cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control
@@ -353,9 +353,17 @@ def test_inodes_of_a_removed_cgroup_stay_in_their_context_without_memory(
         done
         echo 0 > $fault/probability
         grep -c inode_switch_wbs: $trace/trace
+        rmdir parent
+        for turn in $(seq 300); do
+            grep -qx 'nr_dying_descendants 0' cgroup.stat && break
+            sync; echo 3 > /proc/sys/vm/drop_caches
+            sleep 0.1
+        done
+        grep nr_dying_descendants cgroup.stat | cut -d ' ' -f 2
     """
-    switched = run(debug_kernel, script, fs="ext4", contexts=4, affinity="rotor")
-    assert int(switched) >= 8
+    switched, dying = map(int, run(debug_kernel, script, fs="ext4", contexts=4, affinity="rotor").split())
+    assert switched >= 8
+    assert dying == 0, "a reference on the parent's writeback is left"
 
 
 @pytest.mark.parametrize("fs", FILESYSTEMS)

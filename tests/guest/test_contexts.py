@@ -411,6 +411,32 @@ def test_cgroups_leave_nothing_behind(debug_kernel: Kernel, fs: str) -> None:
     assert int(counted["after"]) <= int(counted["contexts"]) + 3 * kept, "one root writeback per context"
 
 
+@pytest.mark.parametrize("context", [0, 1])
+def test_removed_cgroup_gives_up_all_files_of_a_context(debug_kernel: Kernel, context: int) -> None:
+    """Its inodes go to its parent, more of them than one switch takes, though they stay in memory."""
+    script = f"""
+        stats=/sys/kernel/debug/bdi/$(basename $PWB_BDI)/wb_stats
+        cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control && mkdir group
+        (echo 0 > group/cgroup.procs
+         for i in $(seq 600); do echo data > $PWB_MNT/$i; done
+         find $PWB_MNT -type f -printf '%i %p\\n' | awk '$1 % 2 != {context} {{print $2}}' | xargs rm)
+        ls $PWB_MNT | wc -l
+        sync -f $PWB_MNT
+        blocks="WbCgIno: *$(stat -c %i group)$"
+        grep -c "$blocks" $stats
+        rmdir group
+        for turn in $(seq 300); do
+            grep -q "$blocks" $stats || break
+            sleep 0.1
+        done
+        echo $(grep -c "$blocks" $stats)
+    """
+    files, during, after = map(int, run(debug_kernel, script, fs="ext4", contexts=2, affinity="ino").split())
+    assert files > 250
+    assert during == 2
+    assert after == 0, "writebacks of a cgroup that is gone"
+
+
 def test_dirty_inode_changes_its_cgroup_beside_interrupts(debug_kernel: Kernel) -> None:
     # The inode comes, dirty, to a writeback that was clean, under the lock that an interrupt takes which ends
     # a write. Lockdep must find nothing to say about the locks taken below it.

@@ -90,6 +90,26 @@ def test_a_file_has_the_stream_that_is_in_effect(debug_kernel: Kernel, tmp_path:
     assert shown == [5, 0, 0, 5]
 
 
+def test_a_stream_above_a_lowered_maximum_places_nothing(debug_kernel: Kernel, tmp_path: Path) -> None:
+    # A file without a stream shows where the directory has its files. With more streams than AGs, the tenth
+    # stream would have the second AG.
+    wbctl = make(tmp_path)
+    script = f"""
+        mkdir 1 2 3 4
+        exec 3<> 4/with
+        {wbctl} stream set 4/with 10
+        echo 9 > $streams/software
+        for file in 4/with 4/without; do
+            dd if=/dev/zero of=$file bs=1M count=1 oflag=direct conv=notrunc status=none
+            {PROGRAM} ags $file
+        done
+    """
+    above, without = map(used, run(debug_kernel, script))
+    assert len(without) == 1
+    assert without != {1}
+    assert above == without
+
+
 def test_other_fields_of_trace_records_are_where_they_were(debug_kernel: Kernel) -> None:
     script = """
         cd /sys/kernel/tracing/events/block; cat block_rq_issue/format block_bio_queue/format

@@ -50,7 +50,7 @@ def _workers(scheduler: str | None) -> AbstractContextManager[SideBySide | None]
 def mutants(*, names: tuple[str, ...], output: Path) -> int:
     """See that a test catches each kernel broken on purpose.
 
-    MUTANT is the name of a file in tests/mutants/; all of them unless given: half an hour on two cores.
+    MUTANT is the name of a file in tests/mutants/; all of them unless given: an hour on two cores.
     Fails if one survives.
     """
     from lab.proof import mutants as proof

@@ -182,10 +182,10 @@ class Verdict:
             if not ours or not base or base.median <= 0:
                 continue
             if interval := intervals[field]:
-                changes = [f"{ratio - 1:+.0%}" for ratio in interval]
+                changes = [_change(ratio) for ratio in interval]
                 said.append(f"{name} {changes[0]} [{changes[1]}, {changes[2]}]")
             else:
-                said.append(f"{name} {ours.median / base.median - 1:+.0%}")
+                said.append(f"{name} {_change(ours.median / base.median)}")
         if said and not any(intervals.values()):
             said[-1] += " (no intervals, which take three rounds)"
         return ", ".join(said)
@@ -399,3 +399,9 @@ def _busy(cell: Cell) -> float | None:
     if cell.bottleneck:
         return 1 - cell.bottleneck.shares.get("idle", 0)
     return cell.cpu_busy.median if cell.cpu_busy else None
+
+
+def _change(ratio: float) -> str:
+    """Say by how much a ratio differs from one; what is left of something small is not nothing."""
+    said = f"{ratio - 1:+.0%}"
+    return f"{ratio - 1:+.1%}" if said == "-100%" and ratio > 0 else said

@@ -381,6 +381,11 @@ def test_costs_have_the_interval_of_the_rounds_that_judge() -> None:
     assert "no intervals" not in found.costs
 
 
+def test_what_is_left_of_a_small_part_is_not_nothing() -> None:
+    # The mean latency is 1 / rate.
+    assert judged(c4=[29_000.0], stock=[100.0]).costs.startswith("mean latency -99.7%, ")
+
+
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_costs_of_too_few_rounds_have_no_interval_and_say_so(rounds: int) -> None:
     found = judged(c4=[200.0] * rounds, stock=[100.0] * rounds)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_SHORT = 4
+
 
 class LabError(Exception):
     """Something the user can mend; ``str()`` names the thing, what was expected and how to mend it."""
@@ -27,6 +29,8 @@ def unknown_name(kind: str, name: str, choices: Iterable[str]) -> LabError:
         An error to raise, naming the nearest known names, or all of them where none is near.
     """
     known = sorted(choices)
-    near = difflib.get_close_matches(name, known, n=3) or known
+    # A short list says more than a guess.
+    cutoff = 0.5 if len(known) > _SHORT else 0.6
+    near = difflib.get_close_matches(name, known, n=3, cutoff=cutoff) or known
     expected = " or ".join([*([", ".join(near[:-1])] if near[:-1] else []), *near[-1:]])
     return LabError(f"unknown {kind} {name!r}: expected {expected or f'none, there are no {kind}s'}")

@@ -167,11 +167,11 @@ def guest(
 
     options = {name: value for name, value in options.items() if value is not None}
     if (options["machine"], options["clock"]) != ("smp", "virtual"):
-        of_virtual_time = [name for name in ("mips", "quantum_ns", "lanes") if name in options]
-        for name in [*of_virtual_time, *(["profile"] if is_profiled else [])]:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} is of virtual time: it needs --machine smp without --clock host"
-            )
+        asked = [f"--{name}" for name in ("mips", "quantum_ns", "lanes") if name in options]
+        asked += ["--profile"] if is_profiled else []
+        if asked:
+            name = asked[0].replace("_", "-")
+            raise click.UsageError(f"{name} is of virtual time: it needs --machine smp without --clock host")
     path = kernel_of(kernel, tree, series, options)
     if not is_profiled:
         return guests.run(path, list(command), stream=sys.stdout, **options).status

@@ -19,16 +19,6 @@ from tests.guest import held
 MIB = 1 << 20
 
 
-def hold_written(path: Path) -> None:
-    """Hold the flusher after it has written a page."""
-    held.arm("moving")
-    (held.BDI / "nwritebacks").write_text("1")
-    held.dirty(path)
-    held.flush_periodically(centiseconds=1)
-    held.until(held.is_held)
-    held.flush_periodically(centiseconds=0)
-
-
 def hold_unwritten(path: Path) -> None:
     """Hold the flusher before it allocates blocks, which it does of its own accord over the limit only."""
     (held.BDI / "wb_affinity").write_text("fs")
@@ -55,7 +45,7 @@ def main(way: str) -> None:
     # By its group it belongs to context 0, as all of this folder.
     path = held.file_in_context(1, "removed")
     held.flush_periodically(centiseconds=0)
-    {"written": hold_written, "unwritten": hold_unwritten}[way](path)
+    {"written": held.hold_between_lists, "unwritten": hold_unwritten}[way](path)
     remover = Process(target=path.unlink)
     remover.start()
     pid = remover.pid

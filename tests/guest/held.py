@@ -77,6 +77,16 @@ def file_in_context(context: int, name: str) -> Path:
     sys.exit(f"no inode for context {context}")
 
 
+def hold_between_lists(path: Path) -> None:
+    """Hold the flusher of a file whose context goes out of use, after it has written a page of the file."""
+    arm("moving")
+    (BDI / "nwritebacks").write_text("1")
+    dirty(path)
+    flush_periodically(centiseconds=1)
+    until(is_held)
+    flush_periodically(centiseconds=0)
+
+
 def dirty(path: Path) -> None:
     """Write a page of a file again."""
     with path.open("r+b", buffering=0) as file:

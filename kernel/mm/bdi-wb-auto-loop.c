@@ -48,7 +48,7 @@ static void wb_auto_next(struct bdi_wb_auto *wa, enum wb_auto_phase phase,
 			 unsigned long next)
 {
 	wa->phase = phase;
-	WRITE_ONCE(wa->next, next);
+	wa->next = next;
 }
 
 /**

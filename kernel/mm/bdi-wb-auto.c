@@ -170,13 +170,15 @@ void bdi_wb_auto_look(struct backing_dev_info *bdi)
 	if (!READ_ONCE(wa->on) || !bdi_has_wb_ctx(bdi))
 		return;
 
-	/* on 32-bit a time of weeks ago looks like one to come */
-	lull = time_after(now, READ_ONCE(wa->pressed) + WB_AUTO_LULL) ||
-	       time_after(READ_ONCE(wa->next), now + WB_AUTO_MAX_BACKOFF);
 	/* all throttled writers come by here: the first in each jiffy will do */
 	if (READ_ONCE(wa->pressed) == now || !spin_trylock(&wa->lock))
 		return;
 
+	/* under the lock: another writer may just have ended the same lull */
+	now = jiffies;
+	/* on 32-bit a time of weeks ago looks like one to come */
+	lull = time_after(now, wa->pressed + WB_AUTO_LULL) ||
+	       time_after(wa->next, now + WB_AUTO_MAX_BACKOFF);
 	WRITE_ONCE(wa->pressed, now);
 	bdi_wb_auto_sample(bdi);
 	if (wa->on && (lull || time_after_eq(now, wa->next)))

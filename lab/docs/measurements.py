@@ -54,6 +54,13 @@ PROBES: tuple[type[Probe[Any]], ...] = (
     Pauses,
     Waits,
 )
+#: What earlier changes have otherwise than the present one, by their identities, where that is so little that
+#: a reader can judge it.
+SMALL_DIFFERENCES = {
+    "fa0c8d2399be475217ddae0d8fbd3bcf": (
+        "two lines (a count stored without WRITE_ONCE(), the time of `auto` read before its lock is taken)"
+    ),
+}
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CELLS = TypeAdapter(list[Cell])
 
@@ -100,8 +107,16 @@ class Meta(BaseModel):
     @property
     def is_of_this_kernel(self) -> bool:
         """Say whether it was measured with the change as it is now, on the series that it is for."""
-        is_of_series = all(kernel.version.startswith(f"{SERIES}.") for kernel in self.kernels.values())
-        return self.change == _present_change() and is_of_series
+        return self.change == _present_change() and self._is_of_series
+
+    @property
+    def small_difference(self) -> str | None:
+        """Say what its kernel has otherwise than the present one; None if nothing or much."""
+        return SMALL_DIFFERENCES.get(self.change or "") if self._is_of_series else None
+
+    @property
+    def _is_of_series(self) -> bool:
+        return all(kernel.version.startswith(f"{SERIES}.") for kernel in self.kernels.values())
 
 
 View = Callable[[bytes, Meta], str]

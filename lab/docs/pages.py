@@ -24,6 +24,8 @@ from lab.util.paths import REPO
 
 PART = re.compile(r"(<!-- made: (?P<what>[\w -]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 SOURCE = "source"
+#: Columns of a letter, as of a message of git.
+LETTER_WIDTH = 75
 COLUMNS: dict[tuple[Variant, int | None], str] = {
     ("parallel", 1): "1 context",
     ("parallel", 2): "2",
@@ -78,14 +80,26 @@ def source(names: list[str], page: Path) -> str:
         names: of the measurements.
         page: where it will stand.
     """
-    of_this = [name for name in names if measurements.meta(name).is_of_this_kernel]
-    earlier = [name for name in names if name not in of_this]
-    said = []
-    for kernel, which in (("on this kernel", of_this), ("on an earlier kernel", earlier)):
-        if which:
-            said.append(f"{kernel}: {', '.join(_link(name, page) for name in which)}")
+    kernels: dict[str, list[str]] = {"on this kernel": []}
+    kernels |= {f"on this kernel but for {what}": [] for what in measurements.SMALL_DIFFERENCES.values()}
+    kernels["on an earlier kernel"] = []
+    for name in names:
+        kernels[f"on {_kernel(name) or 'this kernel'}"].append(name)
+    said = [
+        f"{kernel}: {', '.join(_link(name, page) for name in of_it)}"
+        for kernel, of_it in kernels.items()
+        if of_it
+    ]
     sentence = f"Measured {'; '.join(said)}."
     return textwrap.fill(sentence, WIDEST, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def _kernel(name: str) -> str | None:
+    """Tell the kernel of a measurement; None for the present one."""
+    meta = measurements.meta(name)
+    if meta.is_of_this_kernel:
+        return None
+    return f"this kernel but for {meta.small_difference}" if meta.small_difference else "an earlier kernel"
 
 
 def _link(name: str, page: Path) -> str:
@@ -105,14 +119,13 @@ def figures(what: str) -> str:
     kind, *arguments = what.split()
     if kind not in PARTS:
         raise unknown_name("part of a page", kind, PARTS)
-    earlier = [
-        name
-        for name in arguments
-        if (MEASUREMENTS / name).is_dir() and not measurements.meta(name).is_of_this_kernel
-    ]
-    of_all = "" if len(earlier) == len(arguments) else f": {', '.join(earlier)}"
-    note = f"\n\n(Measured on an earlier version of the change{of_all}.)" if earlier else ""
-    return markdown.plain(PARTS[kind](*arguments)).rstrip("\n") + note + "\n"
+    kernels = {name: _kernel(name) for name in arguments if (MEASUREMENTS / name).is_dir()}
+    text = markdown.plain(PARTS[kind](*arguments)).rstrip("\n")
+    for kernel in dict.fromkeys(filter(None, kernels.values())):
+        of = [name for name in arguments if kernels.get(name) == kernel]
+        of_all = "" if len(of) == len(arguments) else f": {', '.join(of)}"
+        text += "\n\n" + textwrap.fill(f"(Measured on {kernel}{of_all}.)", LETTER_WIDTH)
+    return text + "\n"
 
 
 def table(name: str) -> str:

@@ -19,10 +19,11 @@ PART = "<!-- made: {} -->\nout of date\n<!-- end -->\n"
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep a result of this kernel and one of an earlier one; return the folder of pages."""
+    """Keep a result of this kernel, one of nearly the same, one of an earlier; return the pages."""
+    monkeypatch.setattr(measurements, "SMALL_DIFFERENCES", {"before": "a comma"})
     monkeypatch.setattr(measurements, "MEASUREMENTS", tmp_path / "measurements")
     monkeypatch.setattr(pages, "MEASUREMENTS", tmp_path / "measurements")
-    for name, of in (("present", change.identity()), ("past", None)):
+    for name, of in (("present", change.identity()), ("near", "before"), ("past", None)):
         folder = tmp_path / "results" / name
         folder.mkdir(parents=True)
         about = {"view": "cells", "command": "./pwb bench", "date": "2026-11-25", "change": of}
@@ -39,10 +40,12 @@ def page(folder: Path, text: str) -> Path:
 
 
 def test_page_says_of_which_kernel_its_figures_are(kept: Path) -> None:
-    links = "[a](../measurements/present/table.md) [b](../measurements/past/table.md)\n"
+    names = ("present", "near", "past")
+    links = " ".join(f"[{name}](../measurements/{name}/table.md)" for name in names) + "\n"
     text = pages.renewed(page(kept, links + PART.format("source")))
     sentence = (
         "Measured on this kernel: [present](../measurements/present/meta.json); "
+        "on this kernel but for a comma: [near](../measurements/near/meta.json); "
         "on an earlier kernel: [past](../measurements/past/meta.json)."
     )
     assert sentence in " ".join(text.split())
@@ -62,7 +65,8 @@ def test_table_of_a_page_is_that_of_the_measurement(kept: Path) -> None:
 
 def test_figures_of_a_letter_say_that_they_are_of_an_earlier_change(kept: Path) -> None:
     assert "earlier" not in pages.figures("table present")
-    assert pages.figures("table past").endswith("\n\n(Measured on an earlier version of the change.)\n")
+    assert pages.figures("table past").endswith("\n\n(Measured on an earlier kernel.)\n")
+    assert pages.figures("table near").endswith("\n\n(Measured on this kernel but for a comma.)\n")
 
 
 def test_unknown_part_is_an_error(kept: Path) -> None:
@@ -80,7 +84,7 @@ def test_what_is_too_large_for_git_is_not_kept(kept: Path) -> None:
     (folder / "plot.png").write_bytes(bytes(measurements.MOST_BYTES + 1))
     with pytest.raises(LabError, match=r"plot\.png has 200,001 bytes"):
         measurements.keep(folder, "past")
-    assert measurements.names() == ["past", "present"]
+    assert measurements.names() == ["near", "past", "present"]
 
 
 def test_what_broke_off_is_not_kept(kept: Path) -> None:
@@ -88,7 +92,7 @@ def test_what_broke_off_is_not_kept(kept: Path) -> None:
     broken = folder.rename(folder.with_name("past.incomplete"))
     with pytest.raises(LabError, match=r"past\.incomplete is of a run that broke off"):
         measurements.keep(broken, "past")
-    assert measurements.names() == ["past", "present"]
+    assert measurements.names() == ["near", "past", "present"]
 
 
 def test_cells_are_kept_without_their_raw_data(kept: Path) -> None:

@@ -218,6 +218,7 @@ void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 			 max(div_u64(now_ns - wa->begun_ns, NSEC_PER_USEC), 1ULL));
 	verdict = wb_auto_judge(wa->kept_rate, rate);
 	if (lull) {
+		trace_wb_ctx_auto(bdi, rate, verdict, lull);
 		bdi_wb_auto_end_lull(bdi, verdict, now);
 		return;
 	}
@@ -236,6 +237,6 @@ void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 		wb_auto_next(wa, WB_AUTO_MEASURE, now + WB_AUTO_WINDOW);
 		return;
 	}
-	trace_wb_ctx_auto(bdi, rate, verdict);
+	trace_wb_ctx_auto(bdi, rate, verdict, lull);
 	bdi_wb_auto_decide(bdi, verdict, rate, now, cpus);
 }

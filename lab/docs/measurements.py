@@ -58,7 +58,8 @@ PROBES: tuple[type[Probe[Any]], ...] = (
 #: a reader can judge it.
 SMALL_DIFFERENCES = {
     "fa0c8d2399be475217ddae0d8fbd3bcf": (
-        "two lines (a count stored without WRITE_ONCE(), the time of `auto` read before its lock is taken)"
+        "little (a count was stored without WRITE_ONCE(); `auto` read the time before it took its lock, and "
+        "its trace event had fewer fields)"
     ),
 }
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")

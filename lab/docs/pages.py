@@ -79,7 +79,12 @@ def source(names: list[str], page: Path) -> str:
     Args:
         names: of the measurements.
         page: where it will stand.
+
+    Raises:
+        LabError: there are none.
     """
+    if not names:
+        raise LabError(f"{page.name} says of which kernel its measurements are, and links to none")
     kernels: dict[str, list[str]] = {"on this kernel": []}
     kernels |= {f"on this kernel but for {what}": [] for what in measurements.SMALL_DIFFERENCES.values()}
     kernels["on an earlier kernel"] = []

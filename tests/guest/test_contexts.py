@@ -176,7 +176,7 @@ def test_kernel_tries_while_writers_are_throttled(debug_kernel: Kernel, fs: str)
     number = r"\d+"
     line = (
         f"kept={number} kept_rate={number} nr={number} rate={number} waited={number}/{number} "
-        "verdict=(base|more|same|less)"
+        "up=[01] again=[01] lull=[01] verdict=(base|more|same|less)"
     )
     decisions = report.splitlines()
     assert decisions[0].startswith("kept=1 kept_rate=0 nr=1 ")

@@ -25,7 +25,7 @@ TAKEN = {"writeback of a cgroup", "sync_file_range", "dontcache", "reserve", "co
 TAKEN_BY_XFS = {"stream", "copy", "unshare"}
 
 
-# Stock F2FS loses something in one cut of forty, docs/power-cuts.md.
+# F2FS loses something in one cut of twenty, with stock as with the change: docs/power-cuts.md.
 @pytest.mark.parametrize("fs", ["xfs", "ext4"])
 @pytest.mark.parametrize("count", [3, *long(40)])
 def test_what_was_promised_is_there_after_a_power_cut(debug_kernel: Kernel, fs: str, count: int) -> None:

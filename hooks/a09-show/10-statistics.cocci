@@ -33,10 +33,8 @@ iterator name list_for_each_entry_rcu;
  cgwb_debug_stats_show(...)
  {
 <...
- cgwb_calc_thresh(
-- wb
-+ wb->throttle
- )
+- mem_cgroup_wb_domain(wb)
++ wb->throttle == wb && mem_cgroup_wb_domain(wb)
 ...>
  }
 

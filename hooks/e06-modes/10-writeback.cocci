@@ -22,9 +22,8 @@
  xfs_vm_writepages(...)
  {
  ...
- xfs_iflags_clear(ip, XFS_ITRUNCATED);
-+
 + if (xfs_agwb_hand_over(ip, wbc))
 +	return 0;
+ xfs_iflags_clear(ip, XFS_ITRUNCATED);
  ...
  }

@@ -10,10 +10,13 @@
 #include <linux/wb-test-point.h>
 #include "fs-writeback.h"
 
-/* What somebody waits for promises to write all that was dirty before. */
+/*
+ * What somebody waits for promises to write all that was dirty before. The
+ * memory controller only looks whether a foreign flush has ended.
+ */
 static bool wb_work_is_exclusive(const struct wb_writeback_work *work)
 {
-	return work->done;
+	return work->done && work->reason != WB_REASON_FOREIGN_FLUSH;
 }
 
 /**
@@ -51,12 +54,12 @@ void wb_end_work(struct bdi_writeback *wb, const struct wb_writeback_work *work)
  * @wb: writeback of the worker
  * @work: its work item
  *
- * A worker does not wait for exclusive work, for that may take as long as the
- * device likes, and the worker may be the rescuer of bdi_wq. Nobody waits for
- * what it leaves: writers wake it again when they need it, and the next periodic
- * writeback writes the rest.
+ * A sibling does not wait for exclusive work, for that may take as long as the
+ * device likes, and it may run in the rescuer of bdi_wq. Nobody waits for what
+ * it leaves: writers wake it again when they need it, and the first worker goes
+ * on after its item.
  *
- * Return: %false if exclusive work is under way.
+ * Return: %false if exclusive work is under way, to a sibling only.
  */
 bool wb_begin_batch(struct bdi_writeback *wb,
 		    const struct wb_writeback_work *work)

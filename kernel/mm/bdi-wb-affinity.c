@@ -103,13 +103,14 @@ static struct bdi_writeback_ctx *wb_next_idle_ctx(struct bdi_writeback *throttle
 						  unsigned int home,
 						  unsigned int nr_wb_ctx)
 {
-	for (unsigned int i = 0; i < nr_wb_ctx; i++) {
-		unsigned int index = (home + i) % nr_wb_ctx;
+	struct bdi_writeback_ctx *ctx = NULL;
 
-		if (wb_ctx_is_idle(throttle, index))
-			return bdi_fetch_wb_ctx(throttle->bdi, index);
-	}
-	return NULL;
+	for (unsigned int i = 0; i < nr_wb_ctx && !ctx; i++)
+		if (wb_ctx_is_idle(throttle, (home + i) % nr_wb_ctx))
+			ctx = bdi_fetch_wb_ctx(throttle->bdi,
+					       (home + i) % nr_wb_ctx);
+	/* without memory for it that is context 0, which may have work */
+	return ctx && wb_ctx_is_idle(throttle, ctx->index) ? ctx : NULL;
 }
 
 /*

@@ -51,7 +51,7 @@ __setup("nwritebacks=", set_default_nr_wb_ctx);
  */
 unsigned long bdi_written(struct backing_dev_info *bdi)
 {
-	unsigned long written = READ_ONCE(bdi->wb_auto.gone_written);
+	unsigned long written = atomic_long_read(&bdi->wb_auto.gone_written);
 	struct bdi_writeback *wb;
 
 	rcu_read_lock();
@@ -68,16 +68,15 @@ unsigned long bdi_written(struct backing_dev_info *bdi)
 
 /**
  * bdi_wb_auto_leave - count on what a writeback that goes has written
- * @wb: writeback that is about to leave the list of its BDI
+ * @wb: writeback of a cgroup that has lost its last reference
+ *
+ * From now on bdi_written() passes it by. What it wrote counts from now on here,
+ * not from when it leaves the list: that may be many windows later.
  */
 void bdi_wb_auto_leave(struct bdi_writeback *wb)
 {
-	struct bdi_wb_auto *wa = &wb->bdi->wb_auto;
-
-	lockdep_assert_held(&wb->bdi->wb_ctx_lock);
-	if (wb->throttle == wb)
-		WRITE_ONCE(wa->gone_written,
-			   wa->gone_written + wb_stat_sum(wb, WB_WRITTEN));
+	atomic_long_add(wb_stat_sum(wb, WB_WRITTEN),
+			&wb->bdi->wb_auto.gone_written);
 }
 
 /*
@@ -180,7 +179,9 @@ void bdi_wb_auto_look(struct backing_dev_info *bdi)
 	lull = time_after(now, wa->pressed + WB_AUTO_LULL) ||
 	       time_after(wa->next, now + WB_AUTO_MAX_BACKOFF);
 	WRITE_ONCE(wa->pressed, now);
-	bdi_wb_auto_sample(bdi);
+	/* of as many writebacks as there are: not for nothing */
+	if (wa->phase == WB_AUTO_MEASURE)
+		bdi_wb_auto_sample(bdi);
 	if (wa->on && (lull || time_after_eq(now, wa->next)))
 		bdi_wb_auto_step(bdi, now, ktime_get_ns(), bdi_written(bdi),
 				 min(num_online_cpus(), bdi->max_wb_ctx), lull);

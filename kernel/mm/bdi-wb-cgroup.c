@@ -67,7 +67,8 @@ static struct bdi_writeback *cgwb_create_in_ctx(struct bdi_writeback *throttle,
 	struct bdi_writeback *new, *wb;
 	unsigned long flags;
 
-	new = kmalloc_obj(*new, GFP_ATOMIC);
+	/* there is a way without: context 0 */
+	new = kmalloc_obj(*new, GFP_NOWAIT | __GFP_NOMEMALLOC);
 	if (!new)
 		return NULL;
 
@@ -76,7 +77,8 @@ static struct bdi_writeback *cgwb_create_in_ctx(struct bdi_writeback *throttle,
 	spin_lock_irqsave(&bdi->wb_ctx_lock, flags);
 	wb = xa_load(&throttle->ctx_wbs, ctx->index);
 	if (!wb && bdi_is_open(bdi) &&
-	    !xa_reserve(&throttle->ctx_wbs, ctx->index, GFP_ATOMIC)) {
+	    !xa_reserve(&throttle->ctx_wbs, ctx->index,
+			GFP_NOWAIT | __GFP_NOMEMALLOC)) {
 		/*
 		 * Registered first: whoever finds it may dirty an inode at once,
 		 * and expect it to be woken for that and to be synced.

@@ -141,7 +141,8 @@ static struct bdi_writeback_ctx *bdi_create_wb_ctx(struct backing_dev_info *bdi,
 	struct bdi_writeback_ctx *new, *ctx;
 	unsigned long flags;
 
-	new = bdi_alloc_wb_ctx(bdi, index, GFP_ATOMIC);
+	/* there is a way without: context 0 */
+	new = bdi_alloc_wb_ctx(bdi, index, GFP_NOWAIT | __GFP_NOMEMALLOC);
 	if (!new)
 		return NULL;
 

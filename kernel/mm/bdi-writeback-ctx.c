@@ -13,8 +13,8 @@
  * wb_init_ctx - tie a new bdi_writeback to its context and its throttle
  * @wb: bdi_writeback being initialised
  * @ctx: context that it will flush in
- * @throttle: bdi_writeback that steers the writers on behalf of @wb; @wb
- *	itself in context 0, otherwise a reference that @wb takes over
+ * @throttle: bdi_writeback that steers the writers on behalf of @wb, and lives
+ *	longer; @wb itself in context 0
  */
 void wb_init_ctx(struct bdi_writeback *wb, struct bdi_writeback_ctx *ctx,
 		 struct bdi_writeback *throttle)

@@ -17,6 +17,8 @@ from pathlib import Path
 from tests.guest import held
 
 PASSES = 20
+BATCH = 4
+MOST_BATCHES = 25
 STARTED = re.compile(r"writeback_start: .* ctx=1 .* reason=sync")
 
 
@@ -87,12 +89,40 @@ def inodes() -> int:
     return 0
 
 
+def hold_a_sibling() -> None:
+    """Hold another worker than the first one of context 1, with an inode in hand that is on no list.
+
+    The context is out of use, so whatever a worker writes of it moves. Which one comes first is chance.
+    """
+    limits = {"dirty_bytes": 1 << 28, "dirty_background_bytes": 1 << 27}
+    held.trace("workqueue/workqueue_execute_start")
+    batches = [[held.file_in_context(1, f"{batch}-{n}") for n in range(BATCH)] for batch in range(MOST_BATCHES)]
+    start_sync().wait()
+    (held.BDI / "nwritebacks").write_text("1")
+    (held.VM / "dirty_bytes").write_text(str(4 << 20))
+    (held.VM / "dirty_background_bytes").write_text(str(held.PAGE))
+    for batch in batches:
+        held.arm("moving")
+
+        def write_and_look(files: list[Path] = batch) -> bool:
+            for path in files:
+                held.dirty(path)
+            return held.is_held()
+
+        held.until(write_and_look)
+        starts = [line for line in held.traced() if f"-{held.who_is_held()} " in line and "execute_start" in line]
+        if starts[-1].endswith("wb_sibling_workfn"):
+            for name, value in limits.items():
+                (held.VM / name).write_text(str(value))
+            return
+    sys.exit("no worker but the first one was ever held")
+
+
 def workers() -> int:
     """Sync while a worker has an inode in hand that is on no list."""
-    in_hand, other = held.file_in_context(1, "in-hand"), held.file_in_context(1, "other")
+    other = held.file_in_context(1, "other")
     held.flush_periodically(centiseconds=0)
-    start_sync().wait()
-    held.hold_between_lists(in_hand)
+    hold_a_sibling()
     held.dirty(other)
     held.trace("writeback/writeback_exec", "writeback/writeback_start")
     sync = start_sync()

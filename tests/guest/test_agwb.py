@@ -59,6 +59,10 @@ def test_flusher_does_not_write_beside_workers_when_a_mode_goes_off(debug_kernel
     report_of(debug_kernel, "agwb_off")
 
 
+def test_what_no_worker_comes_to_is_taken_back(debug_kernel: Kernel) -> None:
+    report_of(debug_kernel, "agwb_taken_back")
+
+
 def test_workers_grow_with_the_filesystem(debug_kernel: Kernel) -> None:
     # A file of as many stretches as there are workers afterwards.
     script = """

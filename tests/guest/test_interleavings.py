@@ -54,8 +54,9 @@ def test_a_sync_waits_for_what_a_worker_has_in_hand(kernel: Kernel) -> None:
 
 
 def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
-    # While a sync has the context for itself, throttled writers wake its other workers again and again. None
-    # may sleep until the sync ends: that takes as long as the device likes, and one may be the rescuer.
+    # While a sync has the context for itself, another one is queued, and throttled writers wake its other
+    # workers again and again. None may sleep until the sync ends: that takes as long as the device likes, and
+    # one may be the rescuer.
     script = """
         trace=/sys/kernel/tracing
         point=/sys/kernel/debug/wb_test_point
@@ -66,7 +67,11 @@ def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
         sync -f $PWB_MNT &
         sync=$!
         until grep -q reached $point; do sleep 0.1; done
+        echo 1 > $trace/events/writeback/writeback_queue/enable
         echo 1 > $trace/events/writeback/writeback_wake_background/enable
+        sync -f $PWB_MNT &
+        sync="$sync $!"
+        until grep -q writeback_queue: $trace/trace; do sleep 0.1; done
         for file in $(seq 8); do
             while dd if=/dev/zero of=$PWB_MNT/$file bs=64k count=32 conv=notrunc; do :; done 2>/dev/null &
             writers="$writers $!"
@@ -80,3 +85,31 @@ def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
         test -z "$stuck"
     """
     output_of(kernel, script, fs="ext4", settings={"nwritebacks": "1", "wb_workers": "4"})
+
+
+def test_foreign_flush_is_not_exclusive(kernel: Kernel) -> None:
+    # The memory controller has pages written that a cgroup dirtied in files of another one, and does not wait:
+    # other workers may go on. All that a sync has to write is written before.
+    script = """
+        trace=/sys/kernel/tracing
+        point=/sys/kernel/debug/wb_test_point
+        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+        cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control
+        mkdir owner writer
+        echo 64M > writer/memory.max
+        (echo 0 > owner/cgroup.procs
+         for i in $(seq 4); do echo data > $PWB_MNT/$i; done)
+        sync -f $PWB_MNT
+        echo 1 > $trace/events/writeback/writeback_written/enable
+        echo exclusive > $point
+        (echo 0 > writer/cgroup.procs
+         for i in $(seq 4); do dd if=/dev/zero of=$PWB_MNT/$i bs=1M seek=1 count=2 conv=notrunc; done
+         until grep -q reason=foreign_flush $trace/trace || grep -q reached $point; do
+             dd if=/dev/zero of=$PWB_MNT/own bs=1M count=4
+         done) 2>/dev/null
+        found=$(cat $point)
+        echo > $point
+        echo "found: $found"
+    """
+    settings = {"nwritebacks": "1", "wb_workers": "4"}
+    assert output_of(kernel, script, fs="ext4", settings=settings).splitlines()[-1] == "found: exclusive"

@@ -16,6 +16,9 @@
 #include "xfs_inode.h"
 #include "xfs_agwb_hint_priv.h"
 
+/* the number of a slot is that of its worker */
+static_assert(XFS_AGWB_SLOTS == XFS_AGWB_MAX_WORKERS);
+
 /**
  * xfs_agwb_hint_plan - share a round out by hints
  * @ip: inode

@@ -30,7 +30,9 @@ static bool xfs_agwb_run_of_slot(const struct xfs_agwb_share *share,
 
 	index = *first;
 	*last = xfs_agwb_run_end(*first, share->budget);
-	if (xfs_agwb_find_hint(share->hints, ~slot, &index, *last))
+	/* a hint that is replaced meanwhile does not end a run before it begins */
+	if (xfs_agwb_find_hint(share->hints, ~slot, &index, *last) &&
+	    index > *first)
 		*last = index - 1;
 	return true;
 }

@@ -68,9 +68,8 @@ static void xfs_agwb_write_runs(struct xfs_agwb_pass *pass,
 		wbc->range_start = (loff_t)first << PAGE_SHIFT;
 		wbc->range_end = last == ULONG_MAX ? LLONG_MAX :
 				 ((loff_t)(last + 1) << PAGE_SHIFT) - 1;
-		/* an error is in the mapping, and ends the pass as ever */
-		if (mapping->a_ops->writepages(mapping, wbc) ||
-		    last == ULONG_MAX)
+		pass->failed = mapping->a_ops->writepages(mapping, wbc);
+		if (pass->failed || last == ULONG_MAX)
 			break;
 		first = last + 1;
 	}

@@ -66,6 +66,7 @@ struct xfs_agwb_pass {
 	struct xfs_agwb_round *round;
 	struct xfs_agwb_share share;
 	long written;			/* pages */
+	bool failed;			/* the error is in the mapping */
 	pgoff_t stop;			/* where to go on; ULONG_MAX if done */
 };
 
@@ -76,6 +77,7 @@ struct xfs_agwb_round {
 	/* the flusher's; to compare, for there is no reference on it */
 	struct bdi_writeback *wb;
 	pgoff_t start;
+	unsigned long since;		/* when it was handed over */
 	bool kupdate;
 	atomic_t pending;		/* passes that have not ended */
 	unsigned int nr_passes;

@@ -32,6 +32,12 @@
 #define XFS_AGWB_ROUND_TIMEOUT	(HZ / 10)
 
 /*
+ * Passes of a round that have not begun by then are taken back: it may be that
+ * there is no memory for workers, and the rescuer is held up by another pass.
+ */
+#define XFS_AGWB_TAKE_BACK_TIME	(5 * HZ)
+
+/*
  * Waits for the end of any round, unless one has ended since the last call for
  * this inode: the flusher may find that at the next inode. So it does not spin,
  * for it passes an inode by only once for each round that ends.
@@ -54,25 +60,28 @@ static void xfs_agwb_wait_for_round(struct xfs_agwb *agwb,
  * ended.
  *
  * Returns false if the flusher shall write, and so find out what state the
- * inode is in: after a round that wrote nothing, and after one of periodic
- * writeback that came to the end of the file. Without the latter, a file that is
- * written to all the time would never be done.
+ * inode is in: after a round that wrote nothing or met an error, which delays the
+ * inode, and after one of periodic writeback that came to the end of the file.
+ * Without the latter, a file that is written to all the time would never be done.
  */
 static bool xfs_agwb_collect(struct xfs_inode *ip)
 {
 	struct xfs_agwb_round	*round = ip->i_agwb->round;
 	pgoff_t			stop = ULONG_MAX;
 	long			written = 0;
+	bool			failed = false;
 	bool			again;
 
 	for (unsigned int i = 0; i < round->nr_passes; i++) {
 		struct xfs_agwb_pass *pass = &round->passes[i];
 
 		written += pass->written;
+		failed |= pass->failed;
 		stop = min(stop, pass->stop);
 	}
 	VFS_I(ip)->i_mapping->writeback_index = stop == ULONG_MAX ? 0 : stop;
-	again = written && (stop != ULONG_MAX || !round->kupdate);
+	again = written && !failed &&
+		(stop != ULONG_MAX || !round->kupdate);
 	ip->i_agwb->round = NULL;
 	kfree(round);
 	return again;
@@ -159,6 +168,7 @@ static int xfs_agwb_begin_round(struct xfs_inode *ip, enum xfs_agwb_mode mode,
 	if (plan.kind == XFS_AGWB_SHARE_ALL)
 		round->start = min(round->start, xfs_agwb_pages_on_disk(ip));
 	round->kupdate = wbc->for_kupdate;
+	round->since = jiffies;
 	for (unsigned int i = 0; i < round->nr_passes; i++) {
 		struct xfs_agwb_pass	*pass = &round->passes[i];
 		unsigned int		number;
@@ -203,7 +213,7 @@ static enum xfs_agwb_mode xfs_agwb_mode_of(struct xfs_inode *ip)
  */
 bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 {
-	struct xfs_agwb_inode	*ai = ip->i_agwb;
+	struct xfs_agwb_inode	*ai;
 	enum xfs_agwb_mode	mode;
 	bool			again = true;
 	int			error;
@@ -214,6 +224,7 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	/* a worker's own */
 	if (wbc->handed_over)
 		return false;
+	ai = ip->i_agwb;
 	mode = xfs_agwb_mode_of(ip);
 	/* about as many: writers change it */
 	if (data_race(VFS_I(ip)->i_mapping->nrpages) < XFS_AGWB_MIN_PAGES)
@@ -222,7 +233,9 @@ bool xfs_agwb_hand_over(struct xfs_inode *ip, struct writeback_control *wbc)
 	if (ai && ai->round) {
 		/* another cgroup's budget is not for this one to wait for */
 		if (mode == XFS_AGWB_OFF ||
-		    ai->round->wb != xfs_agwb_wb(VFS_I(ip), wbc))
+		    ai->round->wb != xfs_agwb_wb(VFS_I(ip), wbc) ||
+		    time_after(jiffies,
+			       ai->round->since + XFS_AGWB_TAKE_BACK_TIME))
 			xfs_agwb_cancel_round(ai->round);
 		/* also where the mode is off by now: see xfs_agwb_make_plan() */
 		if (!xfs_agwb_round_is_done(ai->round)) {

@@ -10,6 +10,7 @@
 #ifndef _LINUX_BDI_WB_AUTO_H
 #define _LINUX_BDI_WB_AUTO_H
 
+#include <linux/atomic.h>
 #include <linux/spinlock_types.h>
 #include <linux/types.h>
 
@@ -61,8 +62,7 @@ enum wb_auto_verdict {
  * @waited: how many of these waited for the device
  * @begun_ns: when the present window began
  * @begun_written: pages the BDI had written then
- * @gone_written: pages that writebacks had written which are gone; written under
- *	bdi->wb_ctx_lock, read without a lock
+ * @gone_written: pages that writebacks had written which are gone; no lock
  */
 struct bdi_wb_auto {
 	spinlock_t lock;	/* this but gone_written, and changes of nr_wb_ctx */
@@ -79,7 +79,7 @@ struct bdi_wb_auto {
 	unsigned int waited;
 	u64 begun_ns;
 	unsigned long begun_written;
-	unsigned long gone_written;
+	atomic_long_t gone_written;
 };
 
 void bdi_wb_auto_init(struct backing_dev_info *bdi);

@@ -11,16 +11,15 @@
  * - At most one worker writes an inode. It has I_SYNC meanwhile, as it has
  *   while write_inode_now() writes it, and stays on b_io or b_more_io, where a
  *   sibling finds it.
- * - A work item belongs to the worker that took it off work_list.
- * - A work item that somebody waits for is exclusive: its worker first waits
- *   for what the siblings have in hand and keeps them from starting more. What
+ * - Background writeback is for all: they share one list, which is filled again
+ *   when it is empty. All else is the first worker's: what is on work_list,
+ *   periodic writeback and requests to write everything.
+ * - A work item that somebody waits for is exclusive: the first worker waits
+ *   for what its siblings have in hand and keeps them from starting more. What
  *   was dirty before is then on the lists, with the age it had; nothing is
  *   between two lists, or with a sibling that would put it back as younger than
  *   it is.
  * - All take the oldest inode of b_io next, under list_lock.
- * - Background writeback is for all: they share one list, which is filled again
- *   when it is empty. Periodic writeback and requests to write everything are
- *   the first worker's.
  * - What steers the writers counts at the throttle, whoever wrote.
  * - Once the bdi_writeback is unregistered no worker starts, and
  *   wb_flush_workers() waits for those that run. Those beyond a smaller number
@@ -28,9 +27,9 @@
  *
  * Lock order, outermost first, beside bdi-writeback-ctx.h:
  *
- *	wb->exclusive_rwsem		a worker holds it for writing for a whole
- *					item, for reading for a batch of shared work:
- *					only if it gets it at once
+ *	wb->exclusive_rwsem		the first worker holds it for writing for a
+ *					whole item, each for reading for a batch of
+ *					shared work: only if it gets it at once
  *	  wb->list_lock
  *	wb->work_lock			below it only those of workqueues and of
  *					wb_waitq

@@ -127,18 +127,6 @@ static void cgroup_that_leaves_spoils_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, f->bdi->wb_auto.kept);
 }
 
-static void what_a_cgroup_has_written_outlives_it(struct kunit *test)
-{
-	struct auto_fixture *f = test->priv;
-	struct bdi_writeback *wb = bdi_root_wb(f->bdi);
-
-	wb_stat_mod(wb, WB_WRITTEN, 100);
-	bdi_add_wb(wb);
-	KUNIT_EXPECT_EQ(test, 100, bdi_written(f->bdi));
-	bdi_del_wb(wb);
-	KUNIT_EXPECT_EQ(test, 100, bdi_written(f->bdi));
-}
-
 static void number_pins_and_auto_gives_back(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
@@ -179,7 +167,6 @@ static struct kunit_case auto_test_cases[] = {
 	KUNIT_CASE(steady_load_changes_nothing_for_ten_seconds),
 	KUNIT_CASE(small_losses_do_not_add_up),
 	KUNIT_CASE(cgroup_that_leaves_spoils_nothing),
-	KUNIT_CASE(what_a_cgroup_has_written_outlives_it),
 	KUNIT_CASE(number_pins_and_auto_gives_back),
 	KUNIT_CASE(other_words_and_other_devices_are_refused),
 	{}

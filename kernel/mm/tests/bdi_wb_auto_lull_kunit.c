@@ -90,6 +90,24 @@ static void flusher_that_has_ended_is_forgotten(struct kunit *test)
 
 #ifdef CONFIG_CGROUP_WRITEBACK
 
+static void what_a_cgroup_has_written_outlives_it(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+	struct bdi_writeback *wb = new_cgwb(test, f->bdi);
+
+	wb_stat_mod(wb, WB_WRITTEN, 100);
+	bdi_add_wb(wb);
+	KUNIT_EXPECT_EQ(test, 100, bdi_written(f->bdi));
+	percpu_ref_kill(&wb->refcnt);
+	rcu_barrier();
+	/* as its release does, long before it leaves the list */
+	bdi_wb_auto_leave(wb);
+	KUNIT_EXPECT_EQ(test, 100, bdi_written(f->bdi));
+	bdi_del_wb(wb);
+	KUNIT_EXPECT_EQ(test, 100, bdi_written(f->bdi));
+	free_cgwb(wb);
+}
+
 static void look_keeps_no_cgroup_alive(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
@@ -113,6 +131,7 @@ static struct kunit_case auto_lull_test_cases[] = {
 	KUNIT_CASE(device_that_all_wait_for_is_left_alone),
 	KUNIT_CASE(flusher_that_has_ended_is_forgotten),
 #ifdef CONFIG_CGROUP_WRITEBACK
+	KUNIT_CASE(what_a_cgroup_has_written_outlives_it),
 	KUNIT_CASE(look_keeps_no_cgroup_alive),
 #endif
 	{}

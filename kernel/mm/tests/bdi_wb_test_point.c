@@ -4,13 +4,14 @@
  * go, so that a test can show what happens when another task comes in between.
  *
  * debugfs wb_test_point: write a name, and the next task that comes there
- * waits; write an empty line, and it goes on. Reading tells the name, and
- * "reached" once a task waits.
+ * waits; write an empty line, and it goes on. Reading tells the name, and once
+ * a task waits "reached" with its number.
  */
 
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/init.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -20,7 +21,7 @@
 
 static DEFINE_SPINLOCK(point_lock);	/* protects what follows */
 static char armed[32];
-static bool reached;
+static pid_t waiting;			/* 0: no task */
 static unsigned int turn;		/* changes when the task may go on */
 
 static DECLARE_WAIT_QUEUE_HEAD(point_waitq);
@@ -38,8 +39,9 @@ void wb_test_point(const char *name)
 
 	spin_lock(&point_lock);
 	mine = turn;
-	wait = !reached && !strcmp(armed, name);
-	reached |= wait;
+	wait = !waiting && !strcmp(armed, name);
+	if (wait)
+		waiting = task_pid_nr(current);
 	spin_unlock(&point_lock);
 	if (wait)
 		wait_event_idle(point_waitq, READ_ONCE(turn) != mine);
@@ -57,7 +59,7 @@ static ssize_t test_point_write(struct file *file, const char __user *buf,
 
 	spin_lock(&point_lock);
 	strscpy(armed, strim(name));
-	reached = false;
+	waiting = 0;
 	WRITE_ONCE(turn, turn + 1);
 	spin_unlock(&point_lock);
 	wake_up_all(&point_waitq);
@@ -67,7 +69,10 @@ static ssize_t test_point_write(struct file *file, const char __user *buf,
 static int test_point_show(struct seq_file *m, void *v)
 {
 	spin_lock(&point_lock);
-	seq_printf(m, "%s%s\n", armed, reached ? " reached" : "");
+	seq_puts(m, armed);
+	if (waiting)
+		seq_printf(m, " reached %d", waiting);
+	seq_putc(m, '\n');
 	spin_unlock(&point_lock);
 	return 0;
 }

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.bench import boot_task, cluster
 from lab.bench.bench import BUILD_TIME, HERE, Where, check
-from lab.bench.search import first_answer_first
+from lab.bench.search import NULL, first_answer_first
 from lab.bench.store import Store, known_surroundings
 from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment.scenario import Scenario
@@ -24,6 +24,13 @@ from lab.tree.build import Kernel
 from lab.tree.source import Source
 from lab.util import host
 from lab.util.progress import duration
+
+
+class _Turn(NamedTuple):
+    """When a boot begins, and when it ends, in seconds."""
+
+    begin_s: float
+    end_s: float
 
 
 class _Unfetched(Hardware):
@@ -75,6 +82,9 @@ def plan(
     whole_s = sum(boot.estimate_s for boot in boots) / count
     more = f" ({len(kept)} more from the cache, --fresh measures them again)" if kept else ""
     lines.append(f"{chosen.title}: {len(boots)} boots, {count} at a time, about {duration(whole_s)}{more}")
+    begun = {boot: turn for boot, turn in _turns(boots, count).items() if turn.begin_s < 60 * budget_min}
+    first_s = _first_answer_s(begun, kept)
+    lines += [] if first_s is None else [f"first answer after about {duration(first_s)}"]
     if chosen.virtual and not where.fresh and not found:
         lines.append("what the cache has of them takes no time (--fresh measures it again)")
     missing = [kernel.flavour for kernel, is_built in found if not is_built]
@@ -82,12 +92,10 @@ def plan(
         named = f": {' and '.join(missing)}" if missing else ""
         lines.append(f"kernels that are not built yet come first, {BUILD_TIME}{named}")
     budget = duration(60 * budget_min)
-    if whole_s > 60 * budget_min:
-        begun_s = itertools.accumulate((boot.estimate_s / count for boot in boots), initial=0.0)
-        few = sum(before_s < 60 * budget_min for before_s in [*begun_s][:-1])
+    if len(begun) < len(boots):
         lines.append(
-            f"of these only the first {few} or so begin within the {budget} of --budget, and what is left "
-            "out is said at the end: expected more time, or fewer --fs and --contexts"
+            f"of these only the first {len(begun)} or so begin within the {budget} of --budget, and what is "
+            "left out is said at the end: expected more time, or fewer --fs and --contexts"
         )
     elif not jobfile.hopeless(chosen):
         lines.append(
@@ -108,6 +116,35 @@ def _kept(
     job = fiojob.for_the_guest(chosen.name, chosen.job.text, job_folder)
     by_flavour = dict(zip(chosen.flavours, kernels, strict=True))
     return [boot for boot in boots if store.has(boot_task.task(boot, chosen, by_flavour, job, job_folder))]
+
+
+def _turns(boots: Sequence[Boot], count: int) -> dict[Boot, _Turn]:
+    """Return when each boot has its turn: in their order, each takes whichever place is free first."""
+    free_s = [0.0] * count
+    found = {}
+    for boot in boots:
+        begin_s = free_s[0]
+        heapq.heapreplace(free_s, begin_s + boot.estimate_s)
+        found[boot] = _Turn(begin_s, begin_s + boot.estimate_s)
+    return found
+
+
+def _first_answer_s(turns: Mapping[Boot, _Turn], kept: Sequence[Boot]) -> float | None:
+    """Return after how many seconds the first verdict is known; None: not within the budget.
+
+    It is said when a boot ends on a filesystem of which stock and a setting to judge are there by then.
+
+    Args:
+        turns: of the boots that begin.
+        kept: boots that the cache has.
+    """
+    for boot, turn in sorted(turns.items(), key=lambda one: one[1].end_s):
+        there = [*kept, *(one for one, other in turns.items() if other.end_s <= turn.end_s)]
+        same = [one for one in there if (one.fs, one.limits) == (boot.fs, boot.limits)]
+        settings = {setting for one in same for setting in one.settings} - {NULL}
+        if {"stock", "parallel"} <= {setting.variant for setting in settings}:
+            return turn.end_s
+    return None
 
 
 def _side_by_side(chosen: Scenario, boots: Sequence[Boot], where: Where) -> int:

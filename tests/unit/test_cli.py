@@ -623,11 +623,12 @@ def test_dry_run_says_what_would_run_and_runs_nothing(
     job = tmp_path / "mine.fio"
     job.write_text(JOB.replace("numjobs=2", "numjobs=32"))
     assert run("run", "--job", str(job), "--fs", "xfs", "--dry-run") == 0
-    *boots, whole, cached, built, then, device, limit, stopped = capsys.readouterr().out.splitlines()
+    *boots, whole, answer, cached, built, then, device, limit, stopped = capsys.readouterr().out.splitlines()
     # What answers first comes first.
     settings = ("stock", "8 contexts", "1 context", "2 contexts", "4 contexts", "separate BDIs")
     assert [line.split(":")[0] for line in boots] == [f"8 CPUs brd xfs {one}" for one in settings]
     assert whole.startswith("fio job file mine.fio: 6 boots, ")
+    assert answer.startswith("first answer after about ")
     assert cached == "what the cache has of them takes no time (--fresh measures it again)"
     assert built.startswith("kernels that are not built yet come first")
     assert then.endswith("until 15 min 0 s are over")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench import boot_task, plan
+from lab.bench import boot_task, cluster, plan
 from lab.bench.bench import HERE, Where
 from lab.bench.boot_task import Kernels
 from lab.bench.store import Store
@@ -20,6 +20,7 @@ from lab.tree import build
 from lab.tree.build import Kernel
 from lab.tree.source import Source
 from lab.util import host
+from lab.util.paths import REPO
 
 SOURCE = Source(Path("/tree"), "7.3.4", "7.3", "ab")
 SETTINGS: dict[str, Any] = {
@@ -73,11 +74,13 @@ def test_what_is_built_and_what_the_cache_has_is_said(
     task.folder.mkdir()
     Store({"qemu": "10"}).keep(task)
 
-    first, second, whole, built, *_ = _said(job, SOURCE)
+    first, second, whole, answer, built, *_ = _said(job, SOURCE)
     assert first == "2 CPUs nolat xfs stock: in the cache"
     assert second.startswith("2 CPUs nolat xfs 2 contexts: about ")
     assert whole.startswith("fio job file mine.fio: 1 boots, ")
     assert whole.endswith(" (1 more from the cache, --fresh measures them again)")
+    # What the cache has of stock is not waited for.
+    assert answer == f"first answer after {second.removeprefix('2 CPUs nolat xfs 2 contexts: ')}"
     assert built.endswith(" for each on two cores: parallel")
     monkeypatch.setattr(build, "find", lambda *_: (kernels["stock"], True))
     assert not any("not built" in line for line in _said(job, SOURCE))
@@ -90,7 +93,7 @@ def test_what_is_built_and_what_the_cache_has_is_said(
         said = _said(job, source, where)
         assert said[0].startswith("2 CPUs nolat xfs stock: about ")
         assert said[2].startswith("fio job file mine.fio: 2 boots, ")
-    assert said[4].endswith(" for each on two cores")
+    assert said[5].endswith(" for each on two cores")
 
 
 @pytest.mark.usefixtures("kernels")
@@ -115,3 +118,44 @@ def test_a_source_that_is_not_there_is_not_fetched(tmp_path: Path, monkeypatch: 
     found = plan.source_at_hand(None, "7.2")
     assert found is not None
     assert found.path == tree
+
+
+def _answer(job: Path, places: int, budget_min: float, **settings: Any) -> list[str]:
+    """Return what is said of the first answer, with the command's own settings where no others are given."""
+    usual: dict[str, Any] = {
+        "fs": ["xfs", "ext4", "f2fs"],
+        "device": "brd",
+        "contexts": [1, 2, 4, 8],
+        "dirty_limits_mib": [128],
+        "machine": "smp",
+        "cpus": 8,
+        "memory_mib": 8192,
+    }
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cluster, "places", lambda *_: places)
+        said = plan.plan(job, budget_min=budget_min, **(usual | settings)).splitlines()
+    return [line for line in said if line.startswith("first answer after about ")]
+
+
+def _seconds(answer: str) -> int:
+    minutes, seconds = answer.removeprefix("first answer after about ").removesuffix(" s").split(" min ")
+    return 60 * int(minutes) + int(seconds)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("name", ["mail", "overwrite"])
+def test_the_first_answer_of_a_usual_run_takes_two_minutes_at_most(name: str) -> None:
+    job = REPO / "examples" / f"{name}.fio"
+    [answer] = _answer(job, 2, 15)
+    assert 60 < _seconds(answer) <= 120
+    # One after the other, and where they take longer.
+    for places, settings in ((1, {}), (2, {"cpus": 32}), (2, {"device": "disk"})):
+        [other] = _answer(job, places, 15, **settings)
+        assert _seconds(other) > 1.5 * _seconds(answer)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_the_first_answer_takes_stock_and_a_setting_to_judge(job: Path) -> None:
+    [early] = _answer(job, 1, 15, contexts=[2])
+    assert _answer(job, 1, 15, contexts=[1, 2]) == [early]
+    assert _answer(job, 1, 1, contexts=[2]) == []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lab.bench import boot_task, cluster
 from lab.bench.bench import BUILD_TIME, HERE, Where, check
-from lab.bench.search import NULL, first_answer_first
+from lab.bench.search import NULL, WHAT_ELSE, first_answer_first, searches
 from lab.bench.store import Store, known_surroundings
 from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment.scenario import Scenario
@@ -78,11 +79,13 @@ def plan(
         f"{boot.label}: {'in the cache' if boot in kept else f'about {duration(boot.estimate_s)}'}"
         for boot in boots
     ]
-    boots = [boot for boot in boots if boot not in kept]
+    every, boots = boots, [boot for boot in boots if boot not in kept]
     whole_s = sum(boot.estimate_s for boot in boots) / count
     more = f" ({len(kept)} more from the cache, --fresh measures them again)" if kept else ""
     lines.append(f"{chosen.title}: {len(boots)} boots, {count} at a time, about {duration(whole_s)}{more}")
-    begun = {boot: turn for boot, turn in _turns(boots, count).items() if turn.begin_s < 60 * budget_min}
+    budget_s = 60 * budget_min
+    turns = _turns(boots, count)
+    begun = {boot: turn for boot, turn in turns.items() if turn.begin_s < budget_s}
     first_s = _first_answer_s(begun, kept)
     lines += [] if first_s is None else [f"first answer after about {duration(first_s)}"]
     if chosen.virtual and not where.fresh and not found:
@@ -91,17 +94,14 @@ def plan(
     if missing or not found:
         named = f": {' and '.join(missing)}" if missing else ""
         lines.append(f"kernels that are not built yet come first, {BUILD_TIME}{named}")
-    budget = duration(60 * budget_min)
     if len(begun) < len(boots):
         lines.append(
-            f"of these only the first {len(begun)} or so begin within the {budget} of --budget, and what is "
-            "left out is said at the end: expected more time, or fewer --fs and --contexts"
+            f"of these only the first {len(begun)} or so begin within the {duration(budget_s)} of --budget, "
+            "and what is left out is said at the end: expected more time, or fewer --fs and --contexts"
         )
-    elif not jobfile.hopeless(chosen):
-        lines.append(
-            "then more rounds of what is still open, and for what is decided the kernel's own number, other "
-            f"affinities and more workers, until {budget} are over"
-        )
+    if not jobfile.hopeless(chosen):
+        first_round_s = max((turn.end_s for turn in turns.values()), default=0.0)
+        lines.append(_further(searches(every), count, first_round_s, budget_s))
     return "\n".join([*lines, *jobfile.notes(chosen)])
 
 
@@ -118,9 +118,41 @@ def _kept(
     return [boot for boot in boots if store.has(boot_task.task(boot, chosen, by_flavour, job, job_folder))]
 
 
-def _turns(boots: Sequence[Boot], count: int) -> dict[Boot, _Turn]:
-    """Return when each boot has its turn: in their order, each takes whichever place is free first."""
-    free_s = [0.0] * count
+def _further(searched: Sequence[Sequence[Boot]], count: int, from_s: float, budget_s: float) -> str:
+    """Say how many boots begin after the first round, and which budget the search of all else needs.
+
+    Args:
+        searched: the boots of that search, for each filesystem and dirty limit.
+        count: how many run at once.
+        from_s: when the first round ends, in seconds.
+        budget_s: when no further boot begins.
+    """
+    turns = _turns([boot for boots in searched for boot in boots], count, from_s)
+    fits = sum(turn.begin_s < budget_s for turn in turns.values())
+    into = f"into the {duration(budget_s)} of --budget"
+    said = f"one filesystem after the other, more rounds of what is open, and for what is decided {WHAT_ELSE}"
+    if fits == len(turns):
+        return f"then {fits} or more further boots fit {into}: {said}"
+    first_min, all_min = (
+        math.ceil(max(turns[boot].end_s for boot in boots) / 60) for boots in (searched[0], turns)
+    )
+    need = f"need --budget {first_min}"
+    if len(searched) > 1:
+        need += f" for the first verdict, {all_min} for all {len(searched)}"
+    if not fits:
+        return f"then no further boot fits {into}: {WHAT_ELSE} {need}"
+    return f"then about {fits} further boots fit {into}: {said}, which {need}"
+
+
+def _turns(boots: Sequence[Boot], count: int, from_s: float = 0.0) -> dict[Boot, _Turn]:
+    """Return when each boot has its turn: in their order, each takes whichever place is free first.
+
+    Args:
+        boots: the boots.
+        count: places.
+        from_s: when all of them become free, in seconds.
+    """
+    free_s = [from_s] * count
     found = {}
     for boot in boots:
         begin_s = free_s[0]

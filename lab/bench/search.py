@@ -4,8 +4,9 @@
 A verdict that its interval leaves open gets another round of stock, the best setting and the null. One that
 is decided gets what else may be set beside the number of contexts: the kernel's own choice of it, the
 policies that choose the context of an inode, and more workers. A gain goes on until what it costs has an
-interval, too. In the first of these rounds stock and the best setting get a profile, which tells why, where
-there is virtual time, of which it takes none.
+interval, too. One filesystem is done before the next begins, so that a budget that ends early leaves some
+done and not all half done. In the first of these rounds stock and the best setting get a profile, which tells
+why, where there is virtual time, of which it takes none.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lab.experiment.axes import Affinity
 from lab.experiment.schedule import Boot
 from lab.experiment.setting import Setting
 from lab.result.rounds import PAIRS
-from lab.result.verdict import Group, Verdict, is_null
+from lab.result.verdict import Group, Verdict
 
 #: Rounds beyond which a verdict stays open: the intervals of more hardly get narrower.
 MOST_ROUNDS = 8
@@ -56,6 +57,7 @@ class Search:
     Attributes:
         boots: those of the first round.
         hopeless: why more contexts cannot bring anything, whatever is tried; empty if they may.
+        places: how many boots run side by side.
         searched: groups whose further settings have been tried.
         profiled: groups of which stock and the best setting have a profile.
         rounds: how many rounds there are by now.
@@ -64,6 +66,7 @@ class Search:
 
     boots: Sequence[Boot]
     hopeless: str = ""
+    places: int = 1
     searched: set[Group] = field(default_factory=set)
     profiled: set[Group] = field(default_factory=set)
     rounds: int = 1
@@ -77,18 +80,25 @@ class Search:
         """
         if self.hopeless:
             return []
-        wanted: dict[Group, list[Setting]] = {}
+        found: list[Boot] = []
         for group, one in verdicts.items():
-            own = [self._setting(one), NULL]
-            rounds = 1 + self.own_rounds[group]
-            if one.kind != "open" and group not in self.searched:
-                self.searched.add(group)
-                wanted[group] = [*own, *_beside(one)]
-            elif rounds < {"open": MOST_ROUNDS, "gain": JUDGED_ROUNDS}.get(one.kind, 0):
-                wanted[group] = own
-        self.rounds += bool(wanted)
-        self.own_rounds.update(wanted.keys())
-        return [boot for group, settings in wanted.items() for boot in self._boots(group, settings)]
+            # The next filesystem begins only where the boots of this one would leave places idle.
+            if len(found) >= self.places:
+                break
+            if settings := self._wanted(group, one):
+                self.own_rounds[group] += 1
+                found += self._boots(group, settings)
+        self.rounds += bool(found)
+        return found
+
+    def _wanted(self, group: Group, one: Verdict) -> list[Setting]:
+        """Return what the next round of a group measures beside stock, the best first; none: it is done."""
+        own = [self._setting(one), NULL]
+        if one.kind != "open" and group not in self.searched:
+            self.searched.add(group)
+            return [*own, *_beside(own[0])]
+        rounds = 1 + self.own_rounds[group]
+        return own if rounds < {"open": MOST_ROUNDS, "gain": JUDGED_ROUNDS}.get(one.kind, 0) else []
 
     def untried(self, verdicts: dict[Group, Verdict]) -> list[str]:
         """Say of which filesystems and dirty limits nothing was tried but numbers of contexts, and why."""
@@ -116,7 +126,7 @@ class Search:
             same = (boot.device, boot.machine, boot.cpus, boot.fs) == group[:4]
             if not same or group.dirty_limit_mib not in [limit.mib for limit in boot.limits]:
                 continue
-            again = replace(boot, direct=None, round=self.rounds)
+            again = replace(boot, direct=None, round=self.rounds + 1)
             shown = replace(again, is_profiled=boot.is_profiled or is_due)
             if boot.setting.variant == "stock":
                 found.append(shown)
@@ -129,11 +139,28 @@ class Search:
         return found
 
 
-def _beside(one: Verdict) -> list[Setting]:
+def searches(boots: Sequence[Boot]) -> list[list[Boot]]:
+    """Return the boots that try what else may be set, for each filesystem and dirty limit, in their order.
+
+    Args:
+        boots: those of the first round, in which the most contexts are taken to be best.
+    """
+    most = max((one.contexts or 0 for boot in boots for one in boot.settings), default=0)
+    best = Setting(variant="parallel", contexts=most if most > 1 else None)
+    groups = dict.fromkeys(
+        Group(boot.device, boot.machine, boot.cpus, boot.fs, limit.mib, boot.setting.layout)
+        for boot in boots
+        for limit in boot.limits
+    )
+    plan = Search(boots)
+    return [plan._boots(group, [best, NULL, *_beside(best)]) for group in groups]
+
+
+def _beside(best: Setting) -> list[Setting]:
     """List what else may be set, beside the number of contexts that is best."""
-    contexts = one.cell.contexts
+    contexts = best.contexts
     found = [Setting(variant="parallel", contexts=None)]
-    if not contexts or is_null(one.cell):
+    if not contexts:
         return found
     policies = [name for name in get_args(Affinity) if name != "fs"]
     found += [Setting(variant="parallel", contexts=contexts, affinity=name) for name in policies]

@@ -149,7 +149,7 @@ def measure(
     search = None
     if budget_s is not None:
         boots = first_answer_first(boots)
-        search = Search(boots, jobfile.hopeless(chosen))
+        search = Search(boots, jobfile.hopeless(chosen), crew.size)
     session = _Session(
         chosen, kernels, folder, job, crew, out, store, fresh, budget_s=budget_s, notes=list(notes)
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from lab.bench import boot_task, cluster, plan
 from lab.bench.bench import HERE, Where
 from lab.bench.boot_task import Kernels
+from lab.bench.search import WHAT_ELSE
 from lab.bench.store import Store
 from lab.experiment import fiojob, jobfile, schedule
 from lab.experiment.scenario import Machine
@@ -98,9 +100,9 @@ def test_what_is_built_and_what_the_cache_has_is_said(
 
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize(("numjobs", "is_said"), [(1, False), (2, True)])
-def test_more_rounds_are_said_of_a_job_that_gets_them(job: Path, numjobs: int, is_said: bool) -> None:
+def test_further_boots_are_said_of_a_job_that_gets_them(job: Path, numjobs: int, is_said: bool) -> None:
     job.write_text(f"[a]\nrw=randwrite\nsize=1m\nnumjobs={numjobs}\n")
-    assert any("then more rounds" in line for line in _said(job, SOURCE)) == is_said
+    assert any("further boot" in line for line in _said(job, SOURCE)) == is_said
 
 
 @pytest.mark.usefixtures("kernels")
@@ -120,8 +122,8 @@ def test_a_source_that_is_not_there_is_not_fetched(tmp_path: Path, monkeypatch: 
     assert found.path == tree
 
 
-def _answer(job: Path, places: int, budget_min: float, **settings: Any) -> list[str]:
-    """Return what is said of the first answer, with the command's own settings where no others are given."""
+def _usual(job: Path, places: int, budget_min: float, **settings: Any) -> list[str]:
+    """Return what is said with the command's own settings, where no others are given."""
     usual: dict[str, Any] = {
         "fs": ["xfs", "ext4", "f2fs"],
         "device": "brd",
@@ -133,8 +135,45 @@ def _answer(job: Path, places: int, budget_min: float, **settings: Any) -> list[
     }
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(cluster, "places", lambda *_: places)
-        said = plan.plan(job, budget_min=budget_min, **(usual | settings)).splitlines()
+        return plan.plan(job, budget_min=budget_min, **(usual | settings)).splitlines()
+
+
+def _answer(job: Path, places: int, budget_min: float, **settings: Any) -> list[str]:
+    """Return what is said of the first answer."""
+    said = _usual(job, places, budget_min, **settings)
     return [line for line in said if line.startswith("first answer after about ")]
+
+
+def _then(budget_min: float, **settings: Any) -> str:
+    """Return what is said of the time after the first round of a usual job, two boots side by side."""
+    said = _usual(REPO / "examples" / "overwrite.fio", 2, budget_min, **settings)
+    [then] = [line for line in said if line.startswith("then ")]
+    return then
+
+
+@pytest.mark.usefixtures("kernels")
+def test_how_many_further_boots_fit_is_said_and_what_budget_all_of_them_need() -> None:
+    usual = _then(15)
+    assert usual.startswith("then about 4 further boots fit into the 15 min 0 s of --budget: one filesystem ")
+    need = re.search(r"which need --budget (\d+) for the first verdict, (\d+) for all 3$", usual)
+    assert need
+    first, whole = map(int, need.groups())
+    assert 15 < first < whole
+    # So much is enough, and not much more than that: of three searches of nine boots.
+    assert _then(whole).startswith("then 27 or more further boots fit ")
+    assert " need " not in _then(whole)
+    assert " need " in _then(whole - 2)
+    assert _then(first, fs=["xfs"]).startswith("then 9 or more further boots fit ")
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("budget_min", [1, 10, 13])
+def test_a_budget_that_leaves_nothing_for_further_boots_is_said_so(budget_min: float) -> None:
+    need = _then(15).partition(", which ")[2]
+    assert _then(budget_min) == (
+        f"then no further boot fits into the {budget_min} min 0 s of --budget: {WHAT_ELSE} {need}"
+    )
+    assert re.search(r" need --budget \d+$", _then(1, fs=["xfs"]))
 
 
 def _seconds(answer: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from lab.bench.search import JUDGED_ROUNDS, MOST_ROUNDS, Search, first_answer_first
+from lab.bench.search import JUDGED_ROUNDS, MOST_ROUNDS, Search, first_answer_first, searches
 from lab.experiment import schedule
 from lab.experiment.schedule import Boot
 from lab.experiment.setting import Setting
@@ -133,6 +133,29 @@ def test_each_group_has_its_rounds() -> None:
         plan.further(verdicts("ext4", OPEN))
     assert plan.further(verdicts("ext4", OPEN)) == []
     assert names(plan.further(verdicts("xfs", OPEN)))[0] == "xfs stock"
+
+
+def test_one_filesystem_is_done_before_the_next_begins() -> None:
+    plan = search()
+    both = verdicts("xfs", GAIN) | verdicts("ext4", GAIN)
+    found = []
+    while more := plan.further(both):
+        found.append({boot.fs for boot in more})
+    assert found == [{"xfs"}] * (JUDGED_ROUNDS - 1) + [{"ext4"}] * (JUDGED_ROUNDS - 1)
+
+
+def test_the_next_filesystem_takes_places_that_would_be_idle() -> None:
+    both = verdicts("xfs", OPEN) | verdicts("ext4", OPEN)
+    for places, filesystems in ((3, {"xfs"}), (4, {"xfs", "ext4"})):
+        plan = Search(boots(), places=places)
+        assert {boot.fs for boot in plan.further(both)} == filesystems
+
+
+def test_what_a_search_takes_is_known_ahead() -> None:
+    found = search().further(verdicts("xfs", GAIN))
+    of_xfs, of_ext4 = searches(boots())
+    assert of_xfs == found
+    assert [boot.fs for boot in of_ext4] == ["ext4"] * len(found)
 
 
 def test_what_cannot_gain_is_measured_once() -> None:

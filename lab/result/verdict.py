@@ -10,6 +10,9 @@ on a round counts once, as the ratio of its rates. With fewer, the interval of t
 much boots of the same code lie apart, in all groups of the result with this device and so many CPUs, or in
 the group itself if that is more: else looking until something is decided would find gains of stock over
 itself.
+
+What a setting costs is judged in the same way by the rounds that did not choose it: the interval of each cost
+is widened by how far one context lay off from stock in the same figure.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from lab.experiment.axes import axes_of
@@ -48,6 +51,9 @@ SURELY = 0.9
 PIECES, WORTH_PIECES = 2, 1.1
 #: So many tasks that wait for one lock, on average, are held up by it.
 HELD_UP = 1.0
+
+#: The figure that is judged, beside those that it costs.
+RATE = "mib_s"
 
 Kind = Literal["gain", "loss", "same", "open"]
 
@@ -87,6 +93,8 @@ class Verdict:
         null: by how much one context, which runs stock's code, was off from stock, as a ratio.
         is_null_measured: False where the result has no such cell, and :data:`ASSUMED_NULL` stands in.
         why: what may leave nothing to be gained, beside the throughput; empty if nothing is known.
+        cost_intervals: its costs as multiples of stock's, by their names in :data:`COSTS`; without those of
+            which there are too few rounds, or one is 0.
     """
 
     cell: Cell
@@ -95,6 +103,7 @@ class Verdict:
     null: float
     is_null_measured: bool
     why: str
+    cost_intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -171,32 +180,36 @@ class Verdict:
 
     @property
     def costs(self) -> str:
-        """Say by how much else differs from stock, each with its interval; empty without a stock."""
+        """Say what else differs from stock, and what is as stock, with intervals; empty without a stock."""
         if self.stock is None:
             return ""
         said = []
-        intervals = {field: _cost_interval(self.cell, self.stock, field) for field in COSTS}
-        for field, name in COSTS.items():
-            ours: Spread | None = getattr(self.cell, field)
-            base: Spread | None = getattr(self.stock, field)
+        for figure, name in COSTS.items():
+            ours: Spread | None = getattr(self.cell, figure)
+            base: Spread | None = getattr(self.stock, figure)
             if not ours or not base or base.median <= 0:
                 continue
-            if interval := intervals[field]:
-                changes = [_change(ratio) for ratio in interval]
-                said.append(f"{name} {changes[0]} [{changes[1]}, {changes[2]}]")
+            if interval := self.cost_intervals.get(figure):
+                is_as_stock = interval.low <= 1 <= interval.high
+                change = "as stock" if is_as_stock else _change(interval.ratio)
+                said.append(f"{name} {change} [{_change(interval.low)}, {_change(interval.high)}]")
             else:
-                said.append(f"{name} {_change(ours.median / base.median)}")
-        if said and not any(intervals.values()):
+                alone = " (no interval)" if self.cost_intervals else ""
+                said.append(f"{name} {_change(ours.median / base.median)}{alone}")
+        if said and not self.cost_intervals:
             said[-1] += " (no intervals, which take three rounds)"
         return ", ".join(said)
 
 
-def verdict(cells: Sequence[Cell], apart: Apart | None = None) -> Verdict | None:
+def verdict(
+    cells: Sequence[Cell], apart: Apart | None = None, costs_apart: Mapping[str, Apart] | None = None
+) -> Verdict | None:
     """Judge the cells of one group; None if there is nothing in it but stock, bounds and the null.
 
     Args:
         cells: the group's.
         apart: how far boots of the same code lie apart; None: as the group shows it.
+        costs_apart: the same of each cost.
     """
     ours = [cell for cell in cells if cell.variant == "parallel" and not is_null(cell)]
     if not ours:
@@ -211,6 +224,7 @@ def verdict(cells: Sequence[Cell], apart: Apart | None = None) -> Verdict | None
     as_good = [cell for cell in whole or ours if worth[id(cell)] >= best * (1 - AS_STOCK)]
     chosen = min(as_good, key=lambda cell: (cell.contexts or 0, len(cell.bdi_files), -worth[id(cell)]))
     null = measured_null(cells)
+    costs_apart = costs_apart or {figure: Apart.of(_nulls(cells, figure)) for figure in COSTS}
     return Verdict(
         cell=chosen,
         stock=stock,
@@ -218,31 +232,44 @@ def verdict(cells: Sequence[Cell], apart: Apart | None = None) -> Verdict | None
         null=ASSUMED_NULL if null is None else null,
         is_null_measured=null is not None,
         why=_why(chosen, stock, cells) if stock else "",
+        cost_intervals=_cost_intervals(chosen, stock, costs_apart) if stock else {},
     )
 
 
 def verdicts(cells: Iterable[Cell]) -> dict[Group, Verdict]:
     """Judge every group of cells, in order of appearance."""
     groups = grouped(Group.of, cells)
-    found = {group: verdict(of, apart_in(group, groups)) for group, of in groups.items()}
+    found = {
+        group: verdict(
+            of,
+            apart_in(group, groups),
+            {figure: apart_in(group, groups, figure=figure) for figure in COSTS},
+        )
+        for group, of in groups.items()
+    }
     return {group: one for group, one in found.items() if one is not None}
 
 
-def apart_in(group: Group, *results: Mapping[Group, Sequence[Cell]]) -> Apart:
+def apart_in(group: Group, *results: Mapping[Group, Sequence[Cell]], figure: str = RATE) -> Apart:
     """Return how far boots of the same code lie apart in a group: as on its machine, if not farther.
 
     One null is little to go by, and a group may have none; but a filesystem may vary more than others.
     """
-    nulls = [(other, null) for groups in results for other, of in groups.items() for null in _nulls(of)]
+    nulls = [
+        (other, null) for groups in results for other, of in groups.items() for null in _nulls(of, figure)
+    ]
     apart = Apart.of([null for other, null in nulls if other.booted_on == group.booted_on])
     own = [null for other, null in nulls if other == group]
     return apart._replace(spread=max(apart.spread, Apart.of(own).spread)) if own else apart
 
 
-def _nulls(cells: Sequence[Cell]) -> list[float]:
-    """Return what one context came to in each round of a group, as multiples of stock."""
+def _nulls(cells: Sequence[Cell], figure: str = RATE) -> list[float]:
+    """Return what one context came to in each round of a group, as multiples of stock: rate or cost."""
     one, stock = next((cell for cell in cells if is_null(cell)), None), _stock(cells)
-    return [ours / base for ours, base in paired_rates(one, stock) if ours and base] if one and stock else []
+    if not one or not stock:
+        return []
+    pairs = paired_rates(one, stock) if figure == RATE else paired_figures(one, stock, figure)
+    return [ours / base for ours, base in pairs if ours and base]
 
 
 def measured_null(cells: Sequence[Cell]) -> float | None:
@@ -311,9 +338,17 @@ def _off(nulls: Sequence[float]) -> float | None:
     return abs(math.exp(statistics.fmean(map(math.log, nulls))) - 1) if nulls else None
 
 
-def _cost_interval(cell: Cell, stock: Cell, field: str) -> Interval | None:
-    """Return the interval of a figure as a multiple of stock's, of the rounds that did not choose."""
-    return paired_interval(paired_figures(cell, stock, field, first=1))
+def _cost_intervals(cell: Cell, stock: Cell, apart: Mapping[str, Apart]) -> dict[str, Interval]:
+    """Return the intervals of costs as multiples of stock's, of the rounds that did not choose.
+
+    Args:
+        cell: the setting.
+        stock: what it is held against.
+        apart: how far boots of the same code lie apart, for each cost.
+    """
+    pairs = {figure: paired_figures(cell, stock, figure, first=1) for figure in COSTS}
+    found = {figure: paired_interval(of) for figure, of in pairs.items()}
+    return {figure: one.widened(apart[figure], len(pairs[figure])) for figure, one in found.items() if one}
 
 
 def _shatters(cell: Cell, stock: Cell, worth: float) -> bool:

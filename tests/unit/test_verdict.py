@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 import random
+import re
 
 import pytest
 
-from lab.experiment.measure import Spread
+from lab.experiment.measure import COSTS, Spread
 from lab.profile.bottleneck import Bottleneck
 from lab.result import results, verdict
 from lab.result.interval import Apart, paired_interval, ratio_interval
@@ -16,6 +18,8 @@ from tests import samples
 
 # Rounds and parts of the window, as of a job file of one's own.
 ROUNDS = 6
+# How far the mean of three rounds is taken to lie off where no null is measured, as a logarithm.
+ASSUMED = 1.96 * math.log(1.05) / math.sqrt(3)
 
 
 def cells(**rates: list[float]) -> list[Cell]:
@@ -376,9 +380,94 @@ def test_costs_have_the_interval_of_the_rounds_that_judge() -> None:
     found = judged(c4=[900, 199, 200, 202], stock=[100, 100, 100, 100])
     expected = paired_interval([(1000 / rate, 10.0) for rate in (199, 200, 202)])
     assert expected
-    low, high = (f"{bound - 1:+.0%}" for bound in expected[1:])
-    assert found.costs.startswith(f"mean latency -50% [{low}, {high}], p99 latency +0% [+0%, +0%], ")
-    assert "no intervals" not in found.costs
+    # Without one context boots are taken to lie as far apart in a cost as in the rate.
+    low, high = (f"{bound - 1:+.0%}" for bound in expected.widened(Apart(), 3)[1:])
+    wide = f"[{math.exp(-ASSUMED) - 1:+.0%}, {math.exp(ASSUMED) - 1:+.0%}]"
+    assert found.costs.startswith(f"mean latency -50% [{low}, {high}], p99 latency as stock {wide}, ")
+    assert "no interval" not in found.costs
+
+
+def with_costs(made: list[Cell], figure: str, by_contexts: dict[int, list[float]]) -> list[Cell]:
+    """Return cells of which one cost has these values in its rounds: 0 contexts are stock."""
+
+    def of(cell: Cell) -> list[float]:
+        return by_contexts[0 if cell.variant == "stock" else cell.contexts or 0]
+
+    return [
+        cell.model_copy(update={"costs_by_round": {**cell.costs_by_round, figure: tuple(of(cell))}})
+        for cell in made
+    ]
+
+
+def said_of(name: str, found: verdict.Verdict | None) -> str:
+    """Return what is said of one cost."""
+    assert found
+    [said] = re.findall(rf"(?:^|, ){name} ((?:[^,\[(]+)(?: ?\[.*?\]| ?\(.*?\))?)", found.costs)
+    return str(said)
+
+
+def test_a_cost_that_one_context_has_too_is_as_stock() -> None:
+    """In each round stock's own code took 5% more: what lies within that is no cost of the setting."""
+    same = [100.0] * 4
+    made = cells(c1=same, c4=[200.0] * 4, stock=same)
+    base, more = [10.0] * 4, [10.5, 10.4, 10.6, 10.5]
+    own, alone = (
+        said_of("p99 latency", verdict.verdict(with_costs(made, "latency_p99_us", costs)))
+        for costs in ({0: base, 1: more, 4: more}, {0: base, 1: base, 4: more})
+    )
+    assert own.startswith("as stock [-")
+    assert alone.startswith("+5% [+")
+
+
+def test_one_context_on_all_filesystems_tells_how_far_costs_lie_apart() -> None:
+    same, costs = [100.0] * 4, {0: [10.0] * 4, 1: [10.5] * 4, 4: [10.4] * 4}
+    made = with_costs(cells(c1=same, c4=[200.0] * 4, stock=same), "latency_p99_us", costs)
+    others = with_costs(cells(c1=same, c4=[200.0] * 4, stock=same), "latency_p99_us", costs | {1: [14.0] * 4})
+    others = [cell.model_copy(update={"fs": "ext4"}) for cell in others]
+    alone = said_of("p99 latency", verdict.verdict(made))
+    first, second = (said_of("p99 latency", one) for one in verdict.verdicts([*made, *others]).values())
+    # A null that is far off on the one filesystem makes what is known of the other less certain.
+    widths = [re.findall(r"\d+", said) for said in (alone, first, second)]
+    assert all(said.startswith("as stock [-") for said in (alone, first, second))
+    assert int(widths[0][1]) < int(widths[1][1]) < int(widths[2][1])
+
+
+def test_a_cost_of_nothing_has_no_interval_and_says_so() -> None:
+    same = [100.0] * 4
+    costs = {contexts: [0.0, 1, 0, 1] for contexts in (0, 1, 4)}
+    made = with_costs(cells(c1=same, c4=same, stock=same), "sync_s", costs)
+    assert said_of("final sync", verdict.verdict(made)) == "+0% (no interval)"
+
+
+def by_chance(chance: random.Random, spread: float, rounds: int, more: float) -> verdict.Verdict:
+    """Judge a gain whose costs are stock's but by chance; CPU time is multiplied by ``more``."""
+    rates = [100.0] * rounds
+    made = cells(c1=rates, c4=[200.0] * rounds, stock=rates)
+    for figure in COSTS:
+        factor = more if figure == "flusher_cpu_s_per_gib" else 1
+        lots = {key: [chance.lognormvariate(0, spread) for _ in rates] for key in (0, 1, 4)}
+        made = with_costs(made, figure, lots | {4: [factor * one for one in lots[4]]})
+    found = verdict.verdict(made)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("rounds", [3, 4, 6])
+@pytest.mark.parametrize("spread", [0.01, 0.05, 0.3])
+def test_costs_of_stock_against_stock_are_as_stock(spread: float, rounds: int) -> None:
+    """All five of a verdict, in 95 of 100."""
+    chance = random.Random(7)
+    found = [by_chance(chance, spread, rounds, 1) for _ in range(300)]
+    assert sum(one.costs.count("as stock") == len(COSTS) for one in found) >= 0.95 * len(found)
+
+
+@pytest.mark.parametrize(("spread", "rounds"), [(0.01, 4), (0.02, 6), (0.04, 6)])
+def test_a_known_fifth_is_found_as_a_cost(spread: float, rounds: int) -> None:
+    chance = random.Random(7)
+    found = [by_chance(chance, spread, rounds, 1.2).cost_intervals for _ in range(200)]
+    ours = [one["flusher_cpu_s_per_gib"] for one in found]
+    assert sum(one.low > 1 for one in ours) >= 0.95 * len(ours)
+    assert sum(one.low < 1.2 < one.high for one in ours) >= 0.95 * len(ours)
 
 
 def test_what_is_left_of_a_small_part_is_not_nothing() -> None:

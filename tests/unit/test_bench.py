@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import shutil
@@ -220,6 +221,17 @@ def test_a_budget_is_spent_on_what_else_may_be_set(tmp_path: Path, kernels: Kern
     }
     assert {(2, "rotor", None), (2, None, 8), (None, None, None)} <= tried
     assert json.loads((folder / "meta.json").read_text())["budget_s"] == 600
+
+
+@pytest.mark.parametrize(("places", "filesystems"), [(1, {"xfs"}), (99, {"xfs", "ext4"})])
+def test_further_rounds_are_of_one_filesystem_unless_places_were_idle(
+    tmp_path: Path, kernels: Kernels, places: int, filesystems: set[str]
+) -> None:
+    crew = functools.partial(InTurn, size=places)
+    chosen = _job(filesystems=["xfs", "ext4"])
+    folder, _, _ = _measure(chosen, kernels, FakeGuest(), tmp_path, budget_s=600, crew=crew)
+    second = [one.name for one in (folder / "raw").iterdir() if one.name.endswith("-round2")]
+    assert {name.split("-")[1] for name in second} == filesystems
 
 
 def test_one_file_is_not_measured_over_and_over(tmp_path: Path, kernels: Kernels) -> None:

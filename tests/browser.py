@@ -32,6 +32,7 @@ document.title = JSON.stringify({
     text: style.color, back: style.backgroundColor,
     broken: [...document.images].filter(one => !one.naturalWidth).length,
     pictures: [...document.querySelectorAll('img, svg')].map(one => one.getBoundingClientRect().width),
+    flames: [...document.querySelectorAll('.flame')].map(one => one.getBoundingClientRect().top),
 });
 </script>
 """
@@ -49,6 +50,7 @@ class Look:
         back: colour behind it.
         broken: images that cannot be shown.
         pictures: widths of all pictures, in pixels.
+        flames: where each flame graph begins, in pixels from the top.
     """
 
     width: int
@@ -58,6 +60,7 @@ class Look:
     back: str
     broken: int
     pictures: list[float]
+    flames: list[float]
 
 
 def find() -> Path:

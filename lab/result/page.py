@@ -80,7 +80,7 @@ def _part(folder: Path) -> dict[str, Any]:
             for kind in PLOTS
             for path in sorted(folder.glob(f"{kind}-*.png"))
         ],
-        "flames": [flames for one in judged.values() if (flames := _flames(folder, one))],
+        "flames": [flames for one in judged.values() for flames in _flames(folder, one)],
         "tables": [_table(rig, shown, judged) for rig, shown in report.rigs(cells).items()],
         "marks": [_sentence(said) for said in report.marks_said(cells)],
         "notes": [_sentence(said) for said in (*report.clock_said(cells), *meta.get("notes", []))],
@@ -104,18 +104,20 @@ def _sentence(said: str) -> str:
     return said[:1].upper() + said[1:].rstrip(".") + "."
 
 
-def _flames(folder: Path, one: Verdict) -> dict[str, Any] | None:
-    """Return the flame graphs of stock and of the best setting; None where runs were not profiled."""
-    graphs = [
-        # A part of the page and not an image, which would show no tooltips.
-        {"title": f"{cell.label}, {what}", "svg": path.read_text(encoding="utf-8")}
-        for name, what in ((profile.SVG, "on a CPU"), (profile.SLEEP_SVG, "waiting"))
-        for cell in (one.stock, one.cell)
-        if cell and (path := _profile(folder, cell, name))
-    ]
-    if not graphs:
-        return None
-    return {"title": f"{one.cell.fs}, dirty limit {one.cell.dirty_limit_mib} MiB", "graphs": graphs}
+def _flames(folder: Path, one: Verdict) -> list[dict[str, Any]]:
+    """Return the flame graphs of stock and of the best setting, of each kind; none if runs had no profile."""
+    kinds = []
+    for name, what in ((profile.SVG, "on a CPU"), (profile.SLEEP_SVG, "waiting")):
+        graphs = [
+            # A part of the page and not an image, which would show no tooltips.
+            {"title": cell.label, "svg": path.read_text(encoding="utf-8")}
+            for cell in (one.stock, one.cell)
+            if cell and (path := _profile(folder, cell, name))
+        ]
+        if graphs:
+            title = f"{one.cell.fs}, dirty limit {one.cell.dirty_limit_mib} MiB, {what}"
+            kinds.append({"title": title, "graphs": graphs})
+    return kinds
 
 
 def _profile(folder: Path, cell: Cell, name: str) -> Path | None:

@@ -260,10 +260,13 @@ def test_flame_graphs_of_stock_and_the_best_are_parts_of_the_page(result: Path) 
     assert tooltips == [f"{variant}'s <function>: 5 ms, 100.0%" for variant in ("stock", "parallel")] * 2
     # Several in one page would clash in them.
     assert not any(part in text.partition("</head>")[2] for part in (" id=", "<style"))
-    graphs = [text for text in found.text if text.endswith(("on a CPU", "waiting"))]
-    assert graphs == [
-        "stock, on a CPU",
-        "2 contexts, on a CPU",
-        "stock, waiting",
-        "2 contexts, waiting",
+    names = ("on a CPU", "waiting", "stock", "2 contexts")
+    told = found.text[found.text.index("Where the time went") : found.text.index("Tables")]
+    assert [text for text in told if text.endswith(names)] == [
+        "xfs, dirty limit 128 MiB, on a CPU",
+        "stock",
+        "2 contexts",
+        "xfs, dirty limit 128 MiB, waiting",
+        "stock",
+        "2 contexts",
     ]

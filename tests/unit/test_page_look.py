@@ -87,3 +87,17 @@ def test_page_fits_and_can_be_read(written: Path, tmp_path: Path, width: int, sc
     with Image.open(screenshot) as image:
         shades = image.convert("L").histogram()
     assert (sum(shades[200:]) < LIGHT_SHARE * sum(shades)) == (scheme == "dark")
+
+
+@pytest.mark.parametrize(("width", "are_beside"), [(1280, False), (2560, True)])
+def test_stock_and_the_best_are_side_by_side_where_there_is_room(
+    written: Path, tmp_path: Path, width: int, are_beside: bool
+) -> None:
+    seen = browser.look(written, tmp_path / "page.png", width, "light")
+    assert seen.wide == []
+    assert seen.scroll_width <= width
+    # Three filesystems, a pair each.
+    assert len(seen.flames) == 6
+    assert [ours == stock for stock, ours in zip(seen.flames[::2], seen.flames[1::2], strict=True)] == (
+        [are_beside] * 3
+    )

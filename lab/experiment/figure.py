@@ -10,6 +10,9 @@ from typing import Literal
 #: What a table says where there is no figure.
 MISSING = "-"
 
+#: Of a published claim, or of a bar: each is about one figure.
+Kind = Literal["throughput", "seconds", "latency", "p99", "extents"]
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -22,6 +25,8 @@ class Figure:
         form: how a value is shown, as for :func:`format`.
         better: whether more or less of it is better; None: neither.
         is_cost: whether a verdict on throughput is held against it.
+        claim: kind of the claims about it; None: there are none.
+        ratio: what a claim's ratio says, how many times better or how many times more it is.
     """
 
     name: str
@@ -30,11 +35,18 @@ class Figure:
     form: str = ".2f"
     better: Literal["more", "less"] | None = None
     is_cost: bool = False
+    claim: Kind | None = None
+    ratio: Literal["better", "more"] = "better"
 
     @property
     def column(self) -> str:
         """Return the heading of its column."""
         return self.heading or (f"{self.name}, {self.unit}" if self.unit else self.name)
+
+    @property
+    def is_turned(self) -> bool:
+        """Say whether a claim's ratio is that of the base to what came of it."""
+        return self.better == "less" and self.ratio == "better"
 
     def text(self, value: float | None) -> str:
         """Show a value."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from lab.experiment.figure import Figure
+from lab.experiment.figure import Figure, Kind
 from lab.experiment.raw import Raw, RawRun, Sample
 from lab.experiment.window import (
     MIB,
@@ -58,12 +58,13 @@ class FiguresOf(BaseModel, Generic[V]):
     ended; None for a stock kernel.
     """
 
-    mib_s: Annotated[V, Figure("throughput", "MiB/s", "MiB/s", ".0f", better="more")]
+    mib_s: Annotated[V, Figure("throughput", "MiB/s", "MiB/s", ".0f", better="more", claim="throughput")]
     latency_mean_us: Annotated[
-        V | None, Figure("mean latency", "µs", "mean µs", ".0f", better="less", is_cost=True)
+        V | None,
+        Figure("mean latency", "µs", "mean µs", ".0f", better="less", is_cost=True, claim="latency"),
     ] = None
     latency_p99_us: Annotated[
-        V | None, Figure("p99 latency", "µs", "p99 µs", ".0f", better="less", is_cost=True)
+        V | None, Figure("p99 latency", "µs", "p99 µs", ".0f", better="less", is_cost=True, claim="p99")
     ] = None
     flusher_cpu_s_per_gib: Annotated[
         V | None, Figure("flushers' CPU time per GiB", "s/GiB", "CPU s/GiB", better="less", is_cost=True)
@@ -80,9 +81,13 @@ class FiguresOf(BaseModel, Generic[V]):
     dirty_growth_mib: Annotated[V | None, Figure("growth of dirty pages", "MiB")] = None
     writeback_mib: Annotated[V | None, Figure("pages under writeback", "MiB")] = None
     sync_s: Annotated[V | None, Figure("final sync", "s", "sync s", better="less", is_cost=True)] = None
-    seconds: Annotated[V | None, Figure("time to the device", "s", better="less")] = None
+    seconds: Annotated[V | None, Figure("time to the device", "s", better="less", claim="seconds")] = None
     extents: Annotated[V | None, Figure("extents", "", "extents", ".0f", better="less", is_cost=True)] = None
-    extents_sum: Annotated[V | None, Figure("extents of all files", form=".0f", better="less")] = None
+    # Claims are about all files together: steadier than the median file, and it sees the few that are worse.
+    extents_sum: Annotated[
+        V | None,
+        Figure("extents of all files", form=".0f", better="less", claim="extents", ratio="more"),
+    ] = None
     extents_before: Annotated[V | None, Figure("extents before")] = None
     contexts_used: Annotated[V | None, Figure("contexts in use")] = None
 
@@ -96,6 +101,8 @@ FIGURES = {
 }
 #: Those that a verdict on throughput is held against, and what to call them.
 COSTS = {name: one.name for name, one in FIGURES.items() if one.is_cost}
+#: The figure that each kind of claim is about.
+ABOUT: dict[Kind, str] = {one.claim: name for name, one in FIGURES.items() if one.claim}
 
 
 class Figures(FiguresOf[float]):

@@ -8,8 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lab.experiment.axes import Choice, Filesystem
-
-Kind = Literal["throughput", "seconds", "latency", "p99", "extents"]
+from lab.experiment.figure import Kind
 
 
 class Strict(BaseModel):

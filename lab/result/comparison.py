@@ -10,8 +10,9 @@ from typing import Literal
 from pydantic import BaseModel
 
 from lab.experiment.axes import AXES, Affinity, Layout, axes_of
-from lab.experiment.measure import FIGURES, Spread, significant
-from lab.experiment.published import Bar, Kind, Pick, Published
+from lab.experiment.figure import Figure, Kind
+from lab.experiment.measure import ABOUT, FIGURES, Spread, significant
+from lab.experiment.published import Bar, Pick, Published
 from lab.experiment.scenario import Scenario
 from lab.experiment.setting import AUTO, Setting
 from lab.result.report import Rig
@@ -19,16 +20,6 @@ from lab.result.results import Cell
 from lab.result.rounds import compared_figures
 from lab.result.verdict import compared, null
 from lab.util.grouping import grouped
-
-#: The figure that each kind of claim is about.
-ABOUT: dict[Kind, str] = {
-    "throughput": "mib_s",
-    "seconds": "seconds",
-    "latency": "latency_mean_us",
-    "p99": "latency_p99_us",
-    # Of all files together, which is steadier than the median file and sees the few that are worse.
-    "extents": "extents_sum",
-}
 
 
 class Gain(BaseModel):
@@ -140,16 +131,16 @@ def figure(cell: Cell, kind: Kind) -> Spread | None:
 
 
 def gain(kind: Kind, base: float, new: float) -> float | None:
-    """Return how many times better ``new`` is than ``base``; for extents how many times more.
+    """Return how many times better ``new`` is than ``base``, or how many times more, as its figure says.
 
-    Seconds and latencies are turned around, so that above 1 is a gain. None for a base or figure of 0.
+    Where less is better it is turned around, so that above 1 is a gain. None for a base or figure of 0.
     """
-    above, below = (base, new) if _is_turned(kind) else (new, base)
+    above, below = (base, new) if _about(kind).is_turned else (new, base)
     return significant(above / below) if below else None
 
 
-def _is_turned(kind: Kind) -> bool:
-    return FIGURES[ABOUT[kind]].better == "less" and kind != "extents"
+def _about(kind: Kind) -> Figure:
+    return FIGURES[ABOUT[kind]]
 
 
 def _places(cells: Iterable[Cell]) -> list[_Place]:
@@ -160,7 +151,7 @@ def _places(cells: Iterable[Cell]) -> list[_Place]:
 
 def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
     base = _pick(place, row.kind, Pick(variant="parallel" if row.contexts else "stock", layout=row.layout))
-    contexts: int | Literal["best", "worst"] = "worst" if row.kind == "extents" else "best"
+    contexts: int | Literal["best", "worst"] = "worst" if _about(row.kind).ratio == "more" else "best"
     if len(row.contexts) == 1:
         contexts = row.contexts[0]
     new = _pick(place, row.kind, Pick(contexts=contexts, **row.choice))
@@ -180,7 +171,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
         kind=row.kind,
         unit=row.unit,
         published=published,
-        measured_unit=FIGURES[ABOUT[row.kind]].unit or row.kind,
+        measured_unit=_about(row.kind).unit or row.kind,
         measured=measured,
         verdict=_verdict(row.kind, published.ratio, measured, null(place.cells)),
         curves=_curves(row, place, base),
@@ -188,7 +179,7 @@ def _comparison(scenario: str, row: Published, place: _Place) -> Comparison:
 
 
 def _published_gain(row: Published) -> Gain:
-    new = min(row.values) if row.kind in ("seconds", "latency", "p99") else max(row.values)
+    new = min(row.values) if _about(row.kind).is_turned else max(row.values)
     setting = None
     if row.contexts:
         contexts = row.contexts[row.values.index(new)]
@@ -221,7 +212,7 @@ def _bounds(
     if kind == "throughput":
         found = compared(cell, base, place.cells, candidates)
     else:
-        above, below = (base, cell) if _is_turned(kind) else (cell, base)
+        above, below = (base, cell) if _about(kind).is_turned else (cell, base)
         found = compared_figures(above, below, ABOUT[kind], candidates)
     return (significant(found.low), significant(found.high)) if found else (None, None)
 
@@ -235,7 +226,7 @@ def _candidates(place: _Place, *picks: Pick) -> int:
 def _verdict(kind: Kind, published: float, measured: Gain | None, apart: float) -> str:
     if measured is None:
         return "not measured"
-    if kind == "extents":
+    if _about(kind).ratio == "more":
         # What is shown as 1.00 is no more.
         return "no more than stock" if round(measured.ratio, 2) <= 1 else "more than stock"
     # Without an interval the ratio stands for both of its ends.
@@ -293,7 +284,7 @@ def _cleared(scenario: str, bar: Bar, place: _Place) -> Cleared:
     if cell and of:
         low, high = _bounds(bar.kind, cell, of, place, _candidates(place, bar.cell, bar.of))
         # A bar's ratio has the one above the other also where less is better.
-        if _is_turned(bar.kind) and low and high:
+        if _about(bar.kind).is_turned and low and high:
             low, high = significant(1 / high), significant(1 / low)
     met = None
     if ratio is not None:
@@ -350,6 +341,6 @@ def _pick(place: _Place, kind: Kind, pick: Pick) -> Cell | None:
     ]
     if not found:
         return None
-    largest = (pick.contexts == "worst") != (kind == "throughput")
+    largest = (pick.contexts == "worst") != (_about(kind).better == "more")
     choose = max if largest else min
     return choose(found, key=lambda one: one[0])[1]

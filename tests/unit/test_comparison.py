@@ -9,8 +9,9 @@ import pytest
 
 from lab.experiment import scenario
 from lab.experiment.axes import Variant
-from lab.experiment.measure import FIGURES
-from lab.experiment.published import Kind, Pick
+from lab.experiment.figure import Kind
+from lab.experiment.measure import ABOUT, FIGURES
+from lab.experiment.published import Pick
 from lab.result import comparison, results
 from lab.result.comparison import Comparison
 from lab.result.results import Measured
@@ -270,8 +271,15 @@ def test_a_bar_is_for_the_number_that_the_kernel_finds() -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))
-def test_each_kind_of_claim_is_about_a_figure(kind: Kind) -> None:
-    assert comparison.ABOUT[kind] in FIGURES
+def test_each_kind_of_claim_is_about_one_figure(kind: Kind) -> None:
+    assert [name for name, one in FIGURES.items() if one.claim == kind] == [ABOUT[kind]]
+
+
+def test_only_of_extents_a_ratio_says_how_many_times_more() -> None:
+    """A ratio above 1 is a gain of all others, whether more of them is better or less."""
+    turned = {kind: FIGURES[ABOUT[kind]].is_turned for kind in get_args(Kind)}
+    assert turned == {"throughput": False, "seconds": True, "latency": True, "p99": True, "extents": False}
+    assert [kind for kind in get_args(Kind) if FIGURES[ABOUT[kind]].ratio == "more"] == ["extents"]
 
 
 def test_bars_tell_numbers_of_workers_apart() -> None:

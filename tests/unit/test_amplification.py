@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Write amplification of RocksDB: the figures, of made-up counters, and a small run on real flash."""
+"""Write amplification of RocksDB: the figures, of made-up counters."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from lab.machine import devices
-from lab.probes import runner
 from lab.probes.amplification.probe import PLACEMENTS, Amplification, Recorded
-from lab.tree.build import Kernel
 
 
 def recorded(media_pages: int) -> Recorded:
@@ -63,15 +60,3 @@ def test_there_is_a_device_for_every_placement() -> None:
     assert {name for name in found if "write_hints" in (devices.DEVICES / f"{name}.toml").read_text()} == {
         "flash-hints"
     }
-
-
-@pytest.mark.guest
-@pytest.mark.parametrize("name", PLACEMENTS)
-def test_rocksdb_writes_to_flash(debug_kernel: Kernel, name: str, tmp_path: Path) -> None:
-    probe = Amplification(repetitions=1, records=4000, operations=4000)
-    probe.prepare()
-    [boot] = [boot for boot in probe.boots() if boot.axes["placement"] == name]
-    found = runner.record(probe, boot, debug_kernel, tmp_path)
-    assert [done for done, _, _ in found.samples] == list(range(0, 4001, 100))
-    _, host, media = found.samples[-1]
-    assert 0 < host <= media

@@ -71,6 +71,11 @@ class Found:
         return ", ".join(filter(None, (self.load, DEVICES[self.auto.device])))
 
 
+def names() -> list[str]:
+    """List the measurements of the kernel's own number."""
+    return [name for name in measurements.names() if name.startswith("auto-")]
+
+
 def found_in(name: str) -> list[Found]:
     """Return what the kernel has found on each device and filesystem of a measurement."""
     groups = grouped(lambda cell: (cell.device, cell.fs), measurements.cells(name))
@@ -153,7 +158,7 @@ def _reads_said(cell: Cell) -> str:
 def took() -> str:
     """Return the table of how long measurements of the kernel's own number took."""
     rows = []
-    for name in (name for name in measurements.names() if name.startswith("auto-")):
+    for name in names():
         count, meta = len(measurements.cells(name)), measurements.meta(name)
         # Of a measurement that found part of its boots in the cache the time says nothing.
         is_noted = meta.seconds is not None and not meta.boots_from_cache

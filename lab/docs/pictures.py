@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from lab.docs import derived, measurements
+from lab.docs import auto, derived, measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import Spread
 from lab.result import plots, throttle
@@ -170,6 +170,48 @@ def published() -> Figure:
     return figure
 
 
+def auto_found() -> Figure:
+    """Points of the kernel's own number by load, device and filesystem: of the best fixed one, of stock."""
+    devices = list(auto.DEVICES)
+    every = [each for name in auto.names() for each in auto.found_in(name)]
+    every.sort(key=lambda each: (each.load, devices.index(each.auto.device)))
+    names = [f"{each.load or 'random overwrites'}, {auto.DEVICES[each.auto.device]}" for each in every]
+    rows = list(dict.fromkeys(names))
+    figure, (of_best, of_stock) = plt.subplots(
+        1, 2, figsize=(8.2, 1.2 + 0.27 * len(rows)), layout="constrained", sharey=True
+    )
+    for place, (fs, marker) in enumerate(zip(derived.TITLES, "os^", strict=True)):
+        of = [(name, each) for name, each in zip(names, every, strict=True) if each.auto.fs == fs]
+        # Beside each other in their row, else those that are alike would hide each other.
+        at = [rows.index(name) + 0.22 * (place - 1) for name, _ in of]
+        for axes, bases in (
+            (of_best, [each.best for _, each in of]),
+            (of_stock, [each.stock for _, each in of]),
+        ):
+            ratios = [
+                each.auto.mib_s.median / base.mib_s.median for (_, each), base in zip(of, bases, strict=True)
+            ]
+            axes.scatter(
+                ratios, at, 18, marker=marker, color=_blue(place + 1), label=derived.TITLES[fs], zorder=2
+            )
+    [least] = [least for name, is_best, least, _ in auto.ASKED if name == "mib_s" and is_best]
+    of_best.axvline(least, color=PUBLISHED_COLOUR, linestyle="--", label=f"asked: {least}", zorder=1)
+    of_best.set_xlabel("of that of the best fixed number of contexts")
+    of_stock.set_xscale("log")
+    of_stock.set_xticks((1, 2, 3, 4, 6), ("1", "2", "3", "4", "6"))
+    of_stock.minorticks_off()
+    of_stock.set_xlabel("of that of stock")
+    for axes in (of_best, of_stock):
+        axes.axvline(1, color=STOCK_COLOUR, zorder=1)
+        axes.grid(alpha=0.3)
+    of_best.set_yticks(range(len(rows)), rows, fontsize=8)
+    of_best.invert_yaxis()
+    handles, labels = of_best.get_legend_handles_labels()
+    figure.suptitle("Throughput of auto as a multiple", fontsize=10)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=9)
+    return figure
+
+
 def ag_modes() -> Figure:
     """Bars of AG-aware writeback's modes: throughput of three jobs, extents of a fourth."""
     figure, (left, right) = plt.subplots(
@@ -235,6 +277,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "throttle-even/contexts.svg": throttled,
     "published/claims.svg": published,
     "ag-extents/modes.svg": ag_modes,
+    "auto-overwrite/auto.svg": auto_found,
 }
 
 

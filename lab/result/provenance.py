@@ -108,7 +108,9 @@ def write(
     meta = collect(view, kernels) | dict(about or {})
     if has_earlier:
         earlier = json.loads((folder / META).read_text(encoding="utf-8"))
-        meta["command"] = _THEN.join(dict.fromkeys([*earlier["command"].split(_THEN), meta["command"]]))
+        # Code that adds rows without a command line, as in a shell of Python, has none to name.
+        added = [meta["command"]] if sys.argv[1:] else []
+        meta["command"] = _THEN.join(dict.fromkeys([*earlier["command"].split(_THEN), *added]))
         meta["kernels"] = earlier.get("kernels", {}) | meta["kernels"]
     lines = ",\n".join(json.dumps(row) for row in rows)
     (folder / SUMMARY).write_text(f"[\n{lines}\n]\n", encoding="utf-8")

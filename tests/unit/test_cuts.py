@@ -121,6 +121,18 @@ def test_a_result_names_the_commands_of_all_its_rows(tmp_path: Path, monkeypatch
     assert command == "./pwb cuts --fs xfs && ./pwb cuts --fs ext4"
 
 
+def test_what_is_added_without_a_command_line_names_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    kernel = Kernel(Path("/kernel"), "parallel", "7.3.4", "i", config)
+    for argv in (["pwb", "cuts", "--fs", "xfs"], ["-c"]):
+        monkeypatch.setattr("sys.argv", argv)
+        cuts.keep([replace(FOUND, seed=len(argv))], kernel, tmp_path)
+    assert json.loads((tmp_path / provenance.META).read_text())["command"] == "./pwb cuts --fs xfs"
+
+
 def test_outcomes_of_another_kernel_are_left_behind(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("")

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from lab.docs import auto, derived, measurements, over_cpus
+from lab.docs import auto, derived, efforts, measurements, over_cpus
 from lab.docs.derived import BOUNDS, TITLES, WIDEST
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.axes import Variant
@@ -188,6 +188,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "blocked": derived.blocked,
     "claims": derived.claims,
     "curves": derived.curves,
+    "efforts": efforts.efforts,
     "extents": derived.extents,
     "found": auto.found,
     "fragments": derived.fragments,

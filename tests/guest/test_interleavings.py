@@ -88,8 +88,8 @@ def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
 
 
 def test_foreign_flush_is_not_exclusive(kernel: Kernel) -> None:
-    # The memory controller has pages written that a cgroup dirtied in files of another one, and does not wait:
-    # other workers may go on. All that a sync has to write is written before.
+    # The memory controller has pages of a cgroup in files of another one written, and does not wait:
+    # other workers go on. (A sync that is exclusive comes first, and has ended.)
     script = """
         trace=/sys/kernel/tracing
         point=/sys/kernel/debug/wb_test_point

@@ -8,6 +8,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import sys
@@ -89,6 +90,13 @@ def inodes() -> int:
     return 0
 
 
+def dirty_and_look(files: list[Path]) -> bool:
+    """Write a page of each file, and tell whether a task is held by now."""
+    for path in files:
+        held.dirty(path)
+    return held.is_held()
+
+
 def hold_a_sibling() -> None:
     """Hold another worker than the first one of context 1, with an inode in hand that is on no list.
 
@@ -96,21 +104,17 @@ def hold_a_sibling() -> None:
     """
     limits = {"dirty_bytes": 1 << 28, "dirty_background_bytes": 1 << 27}
     held.trace("workqueue/workqueue_execute_start")
-    batches = [[held.file_in_context(1, f"{batch}-{n}") for n in range(BATCH)] for batch in range(MOST_BATCHES)]
+    files = [held.file_in_context(1, str(number)) for number in range(BATCH * MOST_BATCHES)]
     start_sync().wait()
     (held.BDI / "nwritebacks").write_text("1")
     (held.VM / "dirty_bytes").write_text(str(4 << 20))
     (held.VM / "dirty_background_bytes").write_text(str(held.PAGE))
-    for batch in batches:
+    while files:
+        batch = [files.pop() for _ in range(BATCH)]
         held.arm("moving")
-
-        def write_and_look(files: list[Path] = batch) -> bool:
-            for path in files:
-                held.dirty(path)
-            return held.is_held()
-
-        held.until(write_and_look)
-        starts = [line for line in held.traced() if f"-{held.who_is_held()} " in line and "execute_start" in line]
+        held.until(functools.partial(dirty_and_look, batch))
+        task = f"-{held.who_is_held()} "
+        starts = [line for line in held.traced() if task in line and "execute_start" in line]
         if starts[-1].endswith("wb_sibling_workfn"):
             for name, value in limits.items():
                 (held.VM / name).write_text(str(value))

@@ -104,12 +104,16 @@ def hold_a_sibling() -> None:
     """
     limits = {"dirty_bytes": 1 << 28, "dirty_background_bytes": 1 << 27}
     held.trace("workqueue/workqueue_execute_start")
-    files = [held.file_in_context(1, str(number)) for number in range(BATCH * MOST_BATCHES)]
+    made = [held.MNT / str(number) for number in range(4 * BATCH * MOST_BATCHES)]
+    for path in made:
+        path.write_bytes(bytes(held.PAGE))
+    # By their numbers, as wb_affinity "ino" has it.
+    files = [path for path in made if path.stat().st_ino % 2]
     start_sync().wait()
     (held.BDI / "nwritebacks").write_text("1")
     (held.VM / "dirty_bytes").write_text(str(4 << 20))
     (held.VM / "dirty_background_bytes").write_text(str(held.PAGE))
-    while files:
+    while len(files) >= BATCH:
         batch = [files.pop() for _ in range(BATCH)]
         held.arm("moving")
         held.until(functools.partial(dirty_and_look, batch))

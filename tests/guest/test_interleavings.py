@@ -87,7 +87,7 @@ def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
     output_of(kernel, script, fs="ext4", settings={"nwritebacks": "1", "wb_workers": "4"})
 
 
-def test_foreign_flush_is_not_exclusive(kernel: Kernel) -> None:
+def test_foreign_flush_is_not_exclusive(debug_kernel: Kernel) -> None:
     # The memory controller has pages of a cgroup in files of another one written, and does not wait:
     # other workers go on. (A sync that is exclusive comes first, and has ended.)
     script = """
@@ -98,13 +98,13 @@ def test_foreign_flush_is_not_exclusive(kernel: Kernel) -> None:
         mkdir owner writer
         echo 64M > writer/memory.max
         (echo 0 > owner/cgroup.procs
-         for i in $(seq 4); do echo data > $PWB_MNT/$i; done)
+         for i in $(seq 8); do echo data > $PWB_MNT/$i; done)
         sync -f $PWB_MNT
         echo 1 > $trace/events/writeback/writeback_written/enable
         echo exclusive > $point
         (echo 0 > writer/cgroup.procs
-         for i in $(seq 4); do dd if=/dev/zero of=$PWB_MNT/$i bs=1M seek=1 count=2 conv=notrunc; done
          until grep -q reason=foreign_flush $trace/trace || grep -q reached $point; do
+             for i in $(seq 8); do dd if=/dev/zero of=$PWB_MNT/$i bs=1M seek=1 count=2 conv=notrunc; done
              dd if=/dev/zero of=$PWB_MNT/own bs=1M count=4
          done) 2>/dev/null
         found=$(cat $point)
@@ -112,4 +112,5 @@ def test_foreign_flush_is_not_exclusive(kernel: Kernel) -> None:
         echo "found: $found"
     """
     settings = {"nwritebacks": "1", "wb_workers": "4"}
-    assert output_of(kernel, script, fs="ext4", settings=settings).splitlines()[-1] == "found: exclusive"
+    report = output_of(debug_kernel, script, fs="ext4", settings=settings)
+    assert report.splitlines()[-1] == "found: exclusive"

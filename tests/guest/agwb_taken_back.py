@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from tests.guest.agwb import FLUSHING, Case
-from tests.guest.agwb_cgroups import unwritten, wait_until, write
+from tests.guest.agwb_cgroups import number, unwritten, wait_until, write
 from tests.guest.lab_device import DEVICE, MOUNT, NAME, device, fail, flush, settle
 from tests.guest.versioned import File
 
@@ -39,6 +39,8 @@ def main() -> None:
     MOUNT.mkdir(exist_ok=True)
     with device({"size_mib": 192, "queues": 2}):
         case = Case("off")
+        # A worker has a queue for each context.
+        Path("/sys/class/bdi", number(), "nwritebacks").write_text("1")
         case.all = [File(number, PAGES) for number in range(2)]
         # Files of one directory begin in one allocation group.
         for file in case.all:

@@ -54,10 +54,12 @@ def main() -> None:
         (DEVICE / "submit_ns").write_text(str(SUBMIT_NS))
         for file in case.all:
             write(file)
-        wait_until("a pass that has not begun is taken back", lambda: bool(taken_back()))
-        if not all(sum(unwritten(file)) for file in case.all):
-            fail("a file was written before: the device is not slow enough to show anything")
-        (DEVICE / "submit_ns").write_text("0")
+        try:
+            wait_until("a pass that has not begun is taken back", lambda: bool(taken_back()))
+            if not all(sum(unwritten(file)) for file in case.all):
+                fail("a file was written before: the device is not slow enough to show anything")
+        finally:
+            (DEVICE / "submit_ns").write_text("0")
         settle()
         case.conclude()
 

@@ -54,9 +54,9 @@ def test_a_sync_waits_for_what_a_worker_has_in_hand(kernel: Kernel) -> None:
 
 
 def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
-    # While a sync has the context for itself, another one is queued, and throttled writers wake its other
-    # workers again and again. None may sleep until the sync ends: that takes as long as the device likes, and
-    # one may be the rescuer.
+    # While a sync has the context for itself, throttled writers wake its other workers again and again, also
+    # once another sync is queued. None may sleep until the sync ends: that takes as long as the device likes,
+    # and one may be the rescuer.
     script = """
         trace=/sys/kernel/tracing
         point=/sys/kernel/debug/wb_test_point
@@ -69,20 +69,27 @@ def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
         until grep -q reached $point; do sleep 0.1; done
         echo 1 > $trace/events/writeback/writeback_queue/enable
         echo 1 > $trace/events/writeback/writeback_wake_background/enable
-        sync -f $PWB_MNT &
-        sync="$sync $!"
-        until grep -q writeback_queue: $trace/trace; do sleep 0.1; done
+        nobody_waits() {
+            woken=$(grep -c wake_background: $trace/trace)
+            until test $(grep -c wake_background: $trace/trace) -gt $((woken + 20)); do
+                if cat /proc/[0-9]*/stat 2>/dev/null | grep '(kworker[^)]*flush[^)]*) D'; then return 1; fi
+                sleep 0.1
+            done
+        }
+        queued() {
+            sync -f $PWB_MNT &
+            sync="$sync $!"
+            until grep -q writeback_queue: $trace/trace; do sleep 0.1; done
+        }
         for file in $(seq 8); do
             while dd if=/dev/zero of=$PWB_MNT/$file bs=64k count=32 conv=notrunc; do :; done 2>/dev/null &
             writers="$writers $!"
         done
-        until test $(grep -c wake_background: $trace/trace) -gt 20; do
-            if cat /proc/[0-9]*/stat 2>/dev/null | grep '(kworker[^)]*flush[^)]*) D'; then stuck=1; break; fi
-            sleep 0.1
-        done
+        nobody_waits && queued && nobody_waits
+        found=$?
         echo > $point
         kill $writers; wait $sync $writers 2>/dev/null
-        test -z "$stuck"
+        exit $found
     """
     output_of(kernel, script, fs="ext4", settings={"nwritebacks": "1", "wb_workers": "4"})
 

@@ -13,7 +13,7 @@ import pytest
 from lab.check import kunit
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
-from tests.guest import output
+from tests.guest import foreign, output
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -439,24 +439,11 @@ def test_removed_cgroup_gives_up_all_files_of_a_context(debug_kernel: Kernel, co
 
 def test_foreign_pages_are_flushed_in_all_contexts(debug_kernel: Kernel) -> None:
     """A cgroup over its limit by pages of another's files has them written, wherever their inodes are."""
-    script = """
-        trace=/sys/kernel/tracing
-        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
-        cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control
-        mkdir owner writer
-        echo 64M > writer/memory.max
-        (echo 0 > owner/cgroup.procs
-         for i in $(seq 8); do echo data > $PWB_MNT/$i; done)
-        sync -f $PWB_MNT
-        echo 1 > $trace/events/writeback/writeback_queue/enable
-        (echo 0 > writer/cgroup.procs
-         for i in $(seq 8); do dd if=/dev/zero of=$PWB_MNT/$i bs=1M seek=1 count=2 conv=notrunc; done
-         until grep -q reason=foreign_flush $trace/trace; do
-             dd if=/dev/zero of=$PWB_MNT/own bs=1M count=4
-         done) 2>/dev/null
-        stat -c %i owner
-        cat $trace/trace
-    """
+    script = foreign.dirtied(
+        before="echo 1 > $trace/events/writeback/writeback_queue/enable",
+        until="grep -q reason=foreign_flush $trace/trace",
+    )
+    script += "stat -c %i owner; cat $trace/trace"
     owner, *traced = run(debug_kernel, script, fs="ext4", contexts=4, affinity="ino").splitlines()
     event = re.compile(r"writeback_queue:.* ctx=(\d+) .*reason=foreign_flush.* cgroup_ino=(\d+)")
     flushed = {found[1] for found in map(event.search, traced) if found and found[2] == owner}

@@ -12,6 +12,7 @@ import pytest
 
 from lab.tree.build import Kernel
 from lab.util.paths import REPO
+from tests.guest import foreign
 from tests.guest.output import output_of
 
 pytestmark = pytest.mark.guest
@@ -96,26 +97,15 @@ def test_nobody_waits_for_exclusive_work(kernel: Kernel) -> None:
 
 def test_foreign_flush_is_not_exclusive(debug_kernel: Kernel) -> None:
     # The memory controller has pages of a cgroup in files of another one written, and does not wait:
-    # other workers go on. (A sync that is exclusive comes first, and has ended.)
-    script = """
-        trace=/sys/kernel/tracing
-        point=/sys/kernel/debug/wb_test_point
-        echo 0 > /proc/sys/vm/dirty_writeback_centisecs
-        cd /sys/fs/cgroup && echo '+memory +io' > cgroup.subtree_control
-        mkdir owner writer
-        echo 64M > writer/memory.max
-        (echo 0 > owner/cgroup.procs
-         for i in $(seq 8); do echo data > $PWB_MNT/$i; done)
-        sync -f $PWB_MNT
-        echo 1 > $trace/events/writeback/writeback_written/enable
-        echo exclusive > $point
-        (echo 0 > writer/cgroup.procs
-         until grep -q reason=foreign_flush $trace/trace || grep -q reached $point; do
-             for i in $(seq 8); do dd if=/dev/zero of=$PWB_MNT/$i bs=1M seek=1 count=2 conv=notrunc; done
-             dd if=/dev/zero of=$PWB_MNT/own bs=1M count=4
-         done) 2>/dev/null
-        found=$(cat $point)
-        echo > $point
+    # other workers go on.
+    point = "/sys/kernel/debug/wb_test_point"
+    script = foreign.dirtied(
+        before=f"echo 1 > $trace/events/writeback/writeback_written/enable; echo exclusive > {point}",
+        until=f"grep -q reason=foreign_flush $trace/trace || grep -q reached {point}",
+    )
+    script += f"""
+        found=$(cat {point})
+        echo > {point}
         echo "found: $found"
     """
     settings = {"nwritebacks": "1", "wb_workers": "4"}

@@ -35,7 +35,7 @@ static void wb_queue_worker(struct bdi_writeback *wb, unsigned int index)
 }
 
 /**
- * wb_wake_worker - have a worker look for work
+ * wb_wake_worker - have a worker look for background writeback
  * @wb: registered writeback, its work_lock is held
  *
  * Where every worker is busy, one of them looks again when it is done.

@@ -77,7 +77,7 @@ struct xfs_agwb_round {
 	/* the flusher's; to compare, for there is no reference on it */
 	struct bdi_writeback *wb;
 	pgoff_t start;
-	unsigned long since;		/* when it was handed over */
+	unsigned long since;		/* when it was handed over; I_SYNC */
 	bool kupdate;
 	atomic_t pending;		/* passes that have not ended */
 	unsigned int nr_passes;

@@ -62,7 +62,8 @@ enum wb_auto_verdict {
  * @waited: how many of these waited for the device
  * @begun_ns: when the present window began
  * @begun_written: pages the BDI had written then
- * @gone_written: pages that writebacks had written which are gone; no lock
+ * @gone_written: pages that writebacks had written which are gone; atomic, no
+ *	lock: a last reference may go in any context
  */
 struct bdi_wb_auto {
 	spinlock_t lock;	/* this but gone_written, and changes of nr_wb_ctx */

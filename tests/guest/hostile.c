@@ -98,6 +98,11 @@ static struct statistics {
 
 enum { STATISTICS = sizeof(statistics) / sizeof(statistics[0]) };
 
+/* In debugfs of kernels for tests, for root: any name of a place, which need not be one. */
+enum { LONGEST_NAME = 31 };
+
+static struct statistics test_point = { .name = "wb_test_point", .path = DEBUGFS "/wb_test_point" };
+
 static uint64_t state;
 static long taken, refused;		/* by the ioctl */
 
@@ -354,6 +359,65 @@ static void try_part_of_setting(const struct target *target)
 		fail("%s reads %s, and %s from %lld on", target->name, text, part, (long long)from);
 }
 
+/* Who may not see debugfs can neither read nor write there. Returns whether it is so. */
+static bool is_kept_out(struct statistics *it)
+{
+	if (!who->see_statistics)
+		return false;
+	if (open(it->path, chance(2) ? O_RDONLY : O_WRONLY) >= 0 || errno != who->see_statistics)
+		fail("%s can be opened by %s", it->path, who->name);
+	it->refused++;
+	return true;
+}
+
+/* As the kernel's isspace(): a blank of Latin-1 is one. */
+static bool is_blank(unsigned char byte)
+{
+	return isspace(byte) || byte == 0xa0;
+}
+
+/* Reads the name that the test point has. */
+static void read_name(char *name)
+{
+	int file = open_or_fail(test_point.path, O_RDONLY);
+	ssize_t length = read(file, name, PAGE - 1);
+
+	close(file);
+	if (length <= 0 || name[length - 1] != '\n')
+		fail("%s gave %zd bytes", test_point.name, length);
+	name[length - 1] = 0;
+}
+
+static void try_test_point(void)
+{
+	char text[LONGEST + 1], before[PAGE], after[PAGE], *wanted = text, *end;
+	size_t length;
+	ssize_t written;
+	int file, error;
+	bool bad, right;
+
+	if (is_kept_out(&test_point))
+		return;
+	length = noise(text);
+	bad = length && !chance(32);
+	right = length <= LONGEST_NAME && !bad;
+	read_name(before);
+	file = open_or_fail(test_point.path, chance(2) ? O_WRONLY : O_RDWR);
+	written = write(file, bad ? (char *)-PAGE : text, length);
+	error = written < 0 ? errno : 0;
+	close(file);
+	text[length] = 0;
+	for (end = text + strlen(text); end > text && is_blank(end[-1]); end--)
+		end[-1] = 0;
+	while (is_blank(*wanted))
+		wanted++;
+	read_name(after);
+	if (right ? written != (ssize_t)length || strcmp(after, wanted) :
+	    strcmp(after, before) || error != (bad ? EFAULT : EINVAL))
+		fail("%s was %s, took %zd of %zu bytes and is %s", test_point.name, before, written, length, after);
+	*(right ? &test_point.taken : &test_point.refused) += 1;
+}
+
 /* It changes all the time: whether it is right is for others to say. */
 static void try_statistics(struct statistics *it)
 {
@@ -361,12 +425,8 @@ static void try_statistics(struct statistics *it)
 	off_t from;
 	int file;
 
-	if (who->see_statistics) {
-		if (open(it->path, chance(2) ? O_RDONLY : O_WRONLY) >= 0 || errno != who->see_statistics)
-			fail("%s can be opened by %s", it->path, who->name);
-		it->refused++;
+	if (is_kept_out(it))
 		return;
-	}
 	if (chance(2)) {
 		read_part(it->path, text, &from);
 		it->taken++;
@@ -464,7 +524,10 @@ static void try_everything(long count)
 			try_part_of_setting(target);
 			break;
 		case 5:
-			try_statistics(&statistics[chance(STATISTICS)]);
+			if (chance(STATISTICS + 1))
+				try_statistics(&statistics[chance(STATISTICS)]);
+			else
+				try_test_point();
 			break;
 		default:
 			(who->set ? try_to_get_in : try_setting)(target);
@@ -476,6 +539,7 @@ static void try_everything(long count)
 	for (int i = 0; i < STATISTICS; i++)
 		printf("%s %s: %ld taken, %ld refused\n", who->name, statistics[i].name, statistics[i].taken,
 		       statistics[i].refused);
+	printf("%s %s: %ld taken, %ld refused\n", who->name, test_point.name, test_point.taken, test_point.refused);
 	printf("%s ioctl: %ld taken, %ld refused\n", who->name, taken, refused);
 }
 

@@ -31,7 +31,7 @@ WAYS = {
 }
 # Of 10 inputs root's are most: they change something.
 SHARES = {"root": 6, "nobody": 2, "container": 2}
-OF_ROOT = 9 + 3 + 1
+OF_ROOT = 9 + 3 + 1 + 1
 
 
 def hostile(kernel: Kernel, tries: list[tuple[str, str, int]], seed: int) -> str:

@@ -7,21 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lab.docs import measurements
-from lab.docs.derived import TITLES, one
+from lab.docs.derived import PROFILE_HEADS, TITLES, one, profile_said
 from lab.experiment.measure import FIGURES
 from lab.result.results import Cell
 from lab.util import markdown
 from lab.util.grouping import grouped
 from lab.util.progress import duration
 
-#: A figure, whether it is held against the best fixed number or against stock, and what is asked of the
-#: ratio, at least and at most.
-ASKED: tuple[tuple[str, bool, float | None, float | None], ...] = (
-    ("mib_s", False, 0.99, None),
-    ("mib_s", True, 0.97, None),
-    ("latency_p99_us", False, None, 1.05),
-    ("extents", False, None, 1.01),
-)
 #: Measurements of the kernel's own number under other loads than random overwrites, and what those are.
 LOADS = {
     "auto-allocate": "random allocation",
@@ -69,6 +61,44 @@ class Found:
     def load_and_device(self) -> str:
         """Name the load and the device."""
         return ", ".join(filter(None, (self.load, DEVICES[self.auto.device])))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a figure of the kernel's own number.
+
+    It is held against the best fixed number's (``of_best``) or stock's: the ratio is at least ``least``, at
+    most ``most``.
+    """
+
+    figure: str
+    of_best: bool = False
+    least: float | None = None
+    most: float | None = None
+
+    def ratio(self, each: Found) -> float | None:
+        """Return the ratio; None where the figure is not known of both, or zero."""
+        ours, base = (
+            getattr(cell, self.figure) for cell in (each.auto, each.best if self.of_best else each.stock)
+        )
+        return ours.median / base.median if ours and base and base.median else None
+
+    def is_kept(self, ratio: float) -> bool:
+        """Tell whether a ratio is as asked."""
+        return (self.least is None or ratio >= self.least) and (self.most is None or ratio <= self.most)
+
+    def is_missed(self, each: Found) -> bool:
+        """Tell whether what was found is known not to be as asked."""
+        ratio = self.ratio(each)
+        return ratio is not None and not self.is_kept(ratio)
+
+
+ASKED = (
+    Asked("mib_s", least=0.99),
+    Asked("mib_s", of_best=True, least=0.97),
+    Asked("latency_p99_us", most=1.05),
+    Asked("extents", most=1.01),
+)
 
 
 def names() -> list[str]:
@@ -123,20 +153,34 @@ def misses(*names: str) -> str:
     """Return the table of what is asked of the kernel's own number of contexts, and which cells miss it."""
     every = [each for name in names for each in found_in(name)]
     rows = []
-    for figure, is_best, least, most in ASKED:
-        ratios = {each.where: _of_base(each, figure, is_best=is_best) for each in every}
+    for asked in ASKED:
+        ratios = {each.where: asked.ratio(each) for each in every}
         known = {where: ratio for where, ratio in ratios.items() if ratio is not None}
         # A digit more than what is asked: what is missed by little must not look kept.
-        missed = [
-            f"{where} {ratio:.3f}"
-            for where, ratio in known.items()
-            if (least is not None and ratio < least) or (most is not None and ratio > most)
-        ]
-        bound = f"at least {least}" if most is None else f"at most {most}"
-        of = f"{_fixed_said(every)} contexts" if is_best else "stock"
-        said = f"{FIGURES[figure].name}, {bound} of {of}"
+        missed = [f"{where} {ratio:.3f}" for where, ratio in known.items() if not asked.is_kept(ratio)]
+        bound = f"at least {asked.least}" if asked.most is None else f"at most {asked.most}"
+        of = f"{_fixed_said(every)} contexts" if asked.of_best else "stock"
+        said = f"{FIGURES[asked.figure].name}, {bound} of {of}"
         rows.append([said, f"{len(known) - len(missed)} of {len(known)}", "; ".join(missed) or "-"])
     return markdown.table(("asked of `auto`", "kept by", "missed by"), rows, left=3)
+
+
+def profiles(*names: str) -> str:
+    """Return the table of what the profiles show where the kernel's own number misses what is asked.
+
+    A row each is stock, the kernel's own number and the fixed number that writes most; of measurements
+    without profiles there is none.
+    """
+    rows = []
+    for each in (each for name in names for each in found_in(name)):
+        missed = [FIGURES[asked.figure].name for asked in ASKED if asked.is_missed(each)]
+        where = f"{each.where}: {', '.join(dict.fromkeys(missed))}"
+        for cell in (each.stock, each.auto, each.best) if missed else ():
+            if cell.bottleneck:
+                said = [cell.label, f"{cell.mib_s.median:.0f}", *profile_said(cell.bottleneck)]
+                rows.append([where, *said])
+                where = ""
+    return markdown.table(("missed", "", "MiB/s", *PROFILE_HEADS), rows, left=2)
 
 
 def reads(name: str) -> str:
@@ -166,9 +210,3 @@ def took() -> str:
         cores = str(meta.host.cpus) if meta.host else "-"
         rows.append([f"`./pwb bench {name}`", str(count), cores, took_s])
     return markdown.table(("", "cells", "cores of the host", "took"), rows, left=1)
-
-
-def _of_base(each: Found, figure: str, *, is_best: bool) -> float | None:
-    """Return a figure of the kernel's own number as a multiple of stock's, or of the best fixed number's."""
-    ours, base = (getattr(cell, figure) for cell in (each.auto, each.best if is_best else each.stock))
-    return ours.median / base.median if ours and base and base.median else None

@@ -10,6 +10,7 @@ from statistics import geometric_mean
 from lab.docs import measurements
 from lab.docs.measurements import MEASUREMENTS
 from lab.experiment.measure import FIGURES, Spread
+from lab.profile.bottleneck import Bottleneck
 from lab.result import bottleneck_table, report, throttle
 from lab.result.interval import paired_interval
 from lab.result.provenance import SUMMARY
@@ -38,6 +39,9 @@ AG_JOBS = {
     "ag-cost-mmap": "2 jobs store to mapped pages",
     "ag-small": "4 jobs make 500 files of 64 KiB each",
 }
+#: What tables show of a profile, and how many of its functions.
+PROFILE_HEADS = ("idle", "spin", "busy CPUs run", "most tasks wait for a lock in")
+FUNCTIONS = 3
 #: Of a line of prose.
 WIDEST = 110
 
@@ -53,6 +57,14 @@ def one(cells: Iterable[Cell], **asked: object) -> Cell:
         told = ", ".join(f"{name} {value}" for name, value in asked.items())
         raise LabError(f"{len(found)} cells with {told}: expected one")
     return found[0]
+
+
+def profile_said(profile: Bottleneck) -> list[str]:
+    """Say what a profile shows, in the columns of ``PROFILE_HEADS``."""
+    shares = (f"{profile.shares.get(kind, 0):.0%}" for kind in ("idle", "spinning"))
+    functions = list(profile.functions.items())[:FUNCTIONS]
+    told = ", ".join(f"`{function}` {share:.0%}" for function, share in functions)
+    return [*shares, told, bottleneck_table.lock(profile)]
 
 
 def published_summary(name: str) -> Summary:

@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lab.docs import measurements
-from lab.docs.derived import BOUNDS, TITLES
-from lab.result import bottleneck_table
+from lab.docs.derived import BOUNDS, PROFILE_HEADS, TITLES, profile_said
 from lab.result.results import Cell
 from lab.util import markdown
 
-#: How many functions of a profile are shown.
-FUNCTIONS = 3
 STOCK = "stock, MiB/s"
 EVERY_CPU = "a context for each CPU"
 #: What is asked of any number of contexts, as a multiple of stock's throughput.
@@ -122,13 +119,8 @@ def limits(name: str, *cpus: str) -> str:
     order = list(TITLES)
     for cell in sorted(_both(measurements.cells(name)), key=lambda cell: (order.index(cell.fs), cell.cpus)):
         if str(cell.cpus) in cpus and cell.bottleneck:
-            shares = (f"{cell.bottleneck.shares.get(kind, 0):.0%}" for kind in ("idle", "spinning"))
-            functions = list(cell.bottleneck.functions.items())[:FUNCTIONS]
-            told = ", ".join(f"`{function}` {share:.0%}" for function, share in functions)
-            waits = bottleneck_table.lock(cell.bottleneck)
-            rows.append([TITLES[cell.fs], str(cell.cpus), cell.label, *shares, told, waits])
-    heads = ("fs", "CPUs", "", "idle", "spin", "busy CPUs run", "most tasks wait for a lock in")
-    return markdown.table(heads, rows, left=3)
+            rows.append([TITLES[cell.fs], str(cell.cpus), cell.label, *profile_said(cell.bottleneck)])
+    return markdown.table(("fs", "CPUs", "", *PROFILE_HEADS), rows, left=3)
 
 
 def _heads(counts: list[int]) -> list[str]:

@@ -193,6 +193,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "found": auto.found,
     "fragments": derived.fragments,
     "misses": auto.misses,
+    "profiles": auto.profiles,
     "reads": auto.reads,
     "took": auto.took,
     "modes": derived.modes,

@@ -194,7 +194,7 @@ def auto_found() -> Figure:
             axes.scatter(
                 ratios, at, 18, marker=marker, color=_blue(place + 1), label=derived.TITLES[fs], zorder=2
             )
-    [least] = [least for name, is_best, least, _ in auto.ASKED if name == "mib_s" and is_best]
+    [least] = [asked.least for asked in auto.ASKED if asked.figure == "mib_s" and asked.of_best]
     of_best.axvline(least, color=PUBLISHED_COLOUR, linestyle="--", label=f"asked: {least}", zorder=1)
     of_best.set_xlabel("of that of the best fixed number of contexts")
     of_stock.set_xscale("log")

@@ -7,6 +7,7 @@ import pytest
 
 from lab.docs import auto, derived, measurements
 from lab.experiment.measure import Spread
+from lab.profile.bottleneck import Bottleneck
 from lab.result import results
 from lab.result.results import Cell
 from tests import samples
@@ -86,6 +87,23 @@ def test_every_cell_that_misses_what_is_asked_is_marked(monkeypatch: pytest.Monk
     ]
     kept(monkeypatch, cells(110, p99_us=105))
     assert [line.split(" | ")[1] for line in auto.misses("auto").splitlines()[2:]] == ["1 of 1"] * 4
+
+
+def test_a_cell_that_misses_what_is_asked_is_shown_with_its_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = Bottleneck(shares={"idle": 0.25}, functions={"memcpy": 0.5}, lock="fsync", lock_tasks=2.0)
+    profiled = [cell.model_copy(update={"bottleneck": profile}) for cell in cells(98.9, p99_us=106)]
+    kept(monkeypatch, profiled)
+    rows = [line.strip("| ").split(" | ") for line in auto.profiles("auto").splitlines()[2:]]
+    told = ["25%", "0%", "`memcpy` 50%", "fsync (2.0)"]
+    assert rows == [
+        ["SATA SSD, XFS: throughput, p99 latency", "stock", "100", *told],
+        ["auto contexts", "99", *told],
+        ["8 contexts", "110", *told],
+    ]
+    kept(monkeypatch, [*cells(98.9)])
+    assert auto.profiles("auto").splitlines()[2:] == []
+    kept(monkeypatch, [cell.model_copy(update={"bottleneck": profile}) for cell in cells(110)])
+    assert auto.profiles("auto").splitlines()[2:] == []
 
 
 def test_what_is_to_cost_nothing_is_compared_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,17 @@ static bool wb_auto_device_is_full(struct bdi_wb_auto *wa)
 		       seen * WB_AUTO_TOLERANCE;
 }
 
+/*
+ * An inode moves when its flusher has come to it, and a slow flusher takes its
+ * time. While no more of them are at work than before, a trial of more shows
+ * nothing, or what moving costs. Where few inodes are busy it stays so, and ends.
+ */
+static bool wb_auto_has_begun(struct bdi_wb_auto *wa, unsigned long now)
+{
+	return wa->seen > (u64)wa->looks * wa->kept ||
+	       time_after_eq(now, wa->tried + WB_AUTO_PATIENCE);
+}
+
 /**
  * bdi_wb_auto_use - have a BDI use another number of contexts
  * @bdi: BDI with its wb_auto.lock held
@@ -119,6 +130,7 @@ static void bdi_wb_auto_try(struct backing_dev_info *bdi, unsigned long now,
 		return;
 	}
 	bdi_wb_auto_use(bdi, nr);
+	wa->tried = now;
 	wb_auto_next(wa, WB_AUTO_SETTLE, now + WB_AUTO_SETTLE_TIME);
 }
 
@@ -150,6 +162,12 @@ static void bdi_wb_auto_decide(struct backing_dev_info *bdi,
 			       unsigned long now, unsigned int cpus)
 {
 	struct bdi_wb_auto *wa = &bdi->wb_auto;
+
+	if ((verdict == WB_AUTO_SAME || verdict == WB_AUTO_LESS) && wa->up &&
+	    !wb_auto_has_begun(wa, now)) {
+		wb_auto_next(wa, WB_AUTO_SETTLE, now + WB_AUTO_SETTLE_TIME);
+		return;
+	}
 
 	switch (verdict) {
 	case WB_AUTO_BASE:
@@ -227,6 +245,7 @@ void bdi_wb_auto_step(struct backing_dev_info *bdi, unsigned long now,
 			wa->kept_rate = 0;
 		wa->begun_ns = now_ns;
 		wa->begun_written = written;
+		wa->looks = 0;
 		wa->seen = 0;
 		wa->waited = 0;
 		wb_auto_next(wa, WB_AUTO_MEASURE, now + WB_AUTO_WINDOW);

@@ -90,6 +90,7 @@ static void bdi_wb_auto_sample(struct backing_dev_info *bdi)
 	struct bdi_writeback *wb;
 
 	lockdep_assert_held(&wa->lock);
+	wa->looks++;
 	rcu_read_lock();
 	list_for_each_entry_rcu(wb, &bdi->wb_list, bdi_node) {
 		struct task_struct *flusher = READ_ONCE(wb->flusher);

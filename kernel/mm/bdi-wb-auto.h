@@ -11,6 +11,8 @@
 
 /* From a new number to when nearly every inode has moved. */
 #define WB_AUTO_SETTLE_TIME	(HZ / 10)
+/* A flusher leaves an inode after what it writes in half a second: two such. */
+#define WB_AUTO_PATIENCE	HZ
 /* Pages are counted for as long as for an estimate of the bandwidth. */
 #define WB_AUTO_WINDOW		(HZ / 5)
 /* When no writer was throttled for so long, the load may be another. */

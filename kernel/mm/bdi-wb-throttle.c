@@ -24,9 +24,10 @@ void wb_dirty_io_start(struct bdi_writeback *wb)
 	unsigned long flags;
 
 	spin_lock_irqsave(&throttle->dirty_lock, flags);
-	if (!throttle->nr_dirty_wb++)
+	if (!throttle->nr_dirty_wb)
 		atomic_long_add(throttle->avg_write_bandwidth,
 				&throttle->bdi->tot_write_bandwidth);
+	WRITE_ONCE(throttle->nr_dirty_wb, throttle->nr_dirty_wb + 1);
 	spin_unlock_irqrestore(&throttle->dirty_lock, flags);
 }
 
@@ -40,7 +41,8 @@ void wb_dirty_io_end(struct bdi_writeback *wb)
 	unsigned long flags;
 
 	spin_lock_irqsave(&throttle->dirty_lock, flags);
-	if (!--throttle->nr_dirty_wb)
+	WRITE_ONCE(throttle->nr_dirty_wb, throttle->nr_dirty_wb - 1);
+	if (!throttle->nr_dirty_wb)
 		WARN_ON_ONCE(atomic_long_sub_return(throttle->avg_write_bandwidth,
 						    &throttle->bdi->tot_write_bandwidth) < 0);
 	spin_unlock_irqrestore(&throttle->dirty_lock, flags);

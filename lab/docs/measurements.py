@@ -59,8 +59,9 @@ PROBES: tuple[type[Probe[Any]], ...] = (
 SMALL_DIFFERENCES = {
     "fa0c8d2399be475217ddae0d8fbd3bcf": (
         "corner cases (which worker takes a sync, cgroups that go, memory that runs out, errors of AG-aware "
-        "writeback) and the looks of `auto` outside its windows"
+        "writeback), the looks of `auto` outside its windows, and how long it waits for inodes to move"
     ),
+    "307458419acbaf6bf974ef52aa95e4fe": "how long `auto` waits for inodes to move",
 }
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CELLS = TypeAdapter(list[Cell])

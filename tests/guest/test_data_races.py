@@ -44,13 +44,18 @@ LOADS = {
 # What stock itself reads and writes without a lock. Which cgroup writes most to an inode is a guess, changed
 # in fsync() and in the flusher; inode_do_switch_wbs() says that it does not matter. Whoever waits for
 # writeback stamps the time for the flusher, which wakes it now and then to say that it waits; it touches
-# nothing else. Statistics in debugfs print a writeback's state (wb->state) while its flusher changes it.
+# nothing else. Statistics in debugfs print a writeback's state (wb->state) while its flusher changes it. F2FS
+# sets flags of a checkpoint that flushers ask for errors (f2fs_cp_error()), and XFS counts in
+# xfs_bmapi_read() what each CPU reads by a plain addition, though its task may lose the CPU.
+
 UNLOCKED_IN_STOCK = {
     "wbc_attach_and_unlock_inode",
     "wbc_detach_inode",
     "wb_wait_for_completion_cb",
     "bdi_debug_stats_show",
     "cgwb_debug_stats_show",
+    "f2fs_write_checkpoint",
+    "xfs_bmapi_read",
 }
 # So does a throttled writer: it notes when it went to sleep (last_bdp_sleep), and whether the limit is
 # exceeded (dirty_exceeded), by which others look sooner whether they have to pause. These loads throttle

@@ -58,7 +58,9 @@ enum wb_auto_verdict {
  * @next: jiffies of the next look, read without the lock
  * @pressed: jiffies when a writer was last throttled, read without the lock
  * @backoff: jiffies that the next backoff takes
- * @seen: flushers seen at work in the present window, once in each jiffy
+ * @tried: jiffies when the present trial began
+ * @looks: looks at the flushers in the present window, one in each jiffy
+ * @seen: flushers that these saw at work, all together
  * @waited: how many of these waited for the device
  * @begun_ns: when the present window began
  * @begun_written: pages the BDI had written then
@@ -76,6 +78,8 @@ struct bdi_wb_auto {
 	unsigned long next;
 	unsigned long pressed;
 	unsigned long backoff;
+	unsigned long tried;
+	unsigned int looks;
 	unsigned int seen;
 	unsigned int waited;
 	u64 begun_ns;

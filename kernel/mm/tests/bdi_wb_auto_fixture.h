@@ -24,6 +24,8 @@ struct auto_fixture {
 	unsigned long pressed;
 	u64 now_ns;
 	unsigned long written;
+	/* flushers that have something to write; 0: all */
+	unsigned int busy;
 	/* of 100 flushers seen, how many wait for the device */
 	unsigned int waiting;
 	unsigned int changes;
@@ -55,20 +57,22 @@ static inline void press(struct auto_fixture *f, unsigned long duration)
 	unsigned long end = f->now + duration;
 
 	while (time_before(f->now, end)) {
-		int nr = f->bdi->nr_wb_ctx;
+		unsigned int nr = f->bdi->nr_wb_ctx;
+		unsigned int busy = f->busy ? min(f->busy, nr) : nr;
 		bool lull;
 
 		f->now += LOOK_INTERVAL;
 		f->now_ns += jiffies_to_nsecs(LOOK_INTERVAL);
-		f->written += f->rate(nr) * LOOK_INTERVAL / HZ;
+		f->written += f->rate(busy) * LOOK_INTERVAL / HZ;
 		lull = time_after(f->now, f->pressed + WB_AUTO_LULL);
 		f->pressed = f->now;
 		if (!lull && time_before(f->now, f->bdi->wb_auto.next))
 			continue;
 
 		spin_lock(&f->bdi->wb_auto.lock);
-		f->bdi->wb_auto.seen = 100;
-		f->bdi->wb_auto.waited = f->waiting;
+		f->bdi->wb_auto.looks = 100;
+		f->bdi->wb_auto.seen = 100 * busy;
+		f->bdi->wb_auto.waited = f->waiting * busy;
 		bdi_wb_auto_step(f->bdi, f->now, f->now_ns, f->written,
 				 NR_CPUS_TESTED, lull);
 		spin_unlock(&f->bdi->wb_auto.lock);

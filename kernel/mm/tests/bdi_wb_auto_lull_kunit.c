@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of the number of contexts that a BDI finds where its flushers hold
- * nobody up: no writer waits any more, or it is the device that all wait for.
- * And of what a look at the BDI leaves behind.
+ * nobody up: no writer waits any more, it is the device that all wait for, or
+ * they have nothing to write yet. And of what a look at the BDI leaves behind.
  */
 
 #include "../../fs/fs-writeback.h"
@@ -75,6 +75,46 @@ static void device_that_all_wait_for_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
 }
 
+static void trial_waits_until_inodes_have_moved(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin_trial(test);
+	f->busy = 1;
+	press(f, WB_AUTO_PATIENCE - 2 * LOOK_INTERVAL);
+	KUNIT_ASSERT_EQ(test, 2, f->bdi->nr_wb_ctx);
+	f->busy = 0;
+	press(f, 2 * HZ);
+	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+}
+
+static void moving_that_costs_is_not_held_against_a_trial(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin(test, bound_by_flushers);
+	while (f->bdi->nr_wb_ctx < 4)
+		press(f, LOOK_INTERVAL);
+	/* one flusher writes half of what two did */
+	f->busy = 1;
+	press(f, HZ / 2);
+	KUNIT_ASSERT_EQ(test, 4, f->bdi->nr_wb_ctx);
+	f->busy = 0;
+	press(f, 2 * HZ);
+	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+}
+
+static void trial_with_one_busy_inode_comes_to_an_end(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin_trial(test);
+	f->busy = 1;
+	press(f, 2 * HZ);
+	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 2, f->most);
+}
+
 /* or a look would take a worker that is gone for one that waits */
 static void flusher_that_has_ended_is_forgotten(struct kunit *test)
 {
@@ -129,6 +169,9 @@ static struct kunit_case auto_lull_test_cases[] = {
 	KUNIT_CASE(trial_after_which_nobody_waits_is_kept),
 	KUNIT_CASE(load_after_a_lull_is_not_made_to_wait),
 	KUNIT_CASE(device_that_all_wait_for_is_left_alone),
+	KUNIT_CASE(trial_waits_until_inodes_have_moved),
+	KUNIT_CASE(moving_that_costs_is_not_held_against_a_trial),
+	KUNIT_CASE(trial_with_one_busy_inode_comes_to_an_end),
 	KUNIT_CASE(flusher_that_has_ended_is_forgotten),
 #ifdef CONFIG_CGROUP_WRITEBACK
 	KUNIT_CASE(what_a_cgroup_has_written_outlives_it),

@@ -75,6 +75,16 @@ static void device_that_all_wait_for_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
 }
 
+/* once all flushers have something to write */
+static void expect_all_soon(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	f->busy = 0;
+	press(f, 2 * HZ);
+	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+}
+
 static void trial_waits_until_inodes_have_moved(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
@@ -83,9 +93,7 @@ static void trial_waits_until_inodes_have_moved(struct kunit *test)
 	f->busy = 1;
 	press(f, WB_AUTO_PATIENCE - 2 * LOOK_INTERVAL);
 	KUNIT_ASSERT_EQ(test, 2, f->bdi->nr_wb_ctx);
-	f->busy = 0;
-	press(f, 2 * HZ);
-	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+	expect_all_soon(test);
 }
 
 static void moving_that_costs_is_not_held_against_a_trial(struct kunit *test)
@@ -99,9 +107,7 @@ static void moving_that_costs_is_not_held_against_a_trial(struct kunit *test)
 	f->busy = 1;
 	press(f, HZ / 2);
 	KUNIT_ASSERT_EQ(test, 4, f->bdi->nr_wb_ctx);
-	f->busy = 0;
-	press(f, 2 * HZ);
-	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+	expect_all_soon(test);
 }
 
 static void trial_with_one_busy_inode_comes_to_an_end(struct kunit *test)

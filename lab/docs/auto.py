@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.docs import measurements
@@ -26,6 +26,8 @@ LOADS = {
     "auto-streams": "16 streams",
     "auto-unthrottled": "no writeback throttling",
 }
+#: CPUs of nearly all measurements; others are named.
+CPUS = 8
 DEVICES = {
     "brd": "RAM disk",
     "nvme": "NVMe drive",
@@ -37,7 +39,7 @@ DEVICES = {
 
 @dataclass(frozen=True)
 class Found:
-    """The kernel's own number of contexts, and what it is held against, on one device and filesystem.
+    """The kernel's own number of contexts, and what it is held against, on one device, CPUs and filesystem.
 
     ``load`` is empty for plain random overwrites.
     """
@@ -54,13 +56,14 @@ class Found:
 
     @property
     def where(self) -> str:
-        """Name the load, the device and the filesystem."""
-        return f"{self.load_and_device}, {TITLES[self.auto.fs]}"
+        """Name the load, the device, the CPUs and the filesystem."""
+        return f"{self.load_and_machine}, {TITLES[self.auto.fs]}"
 
     @property
-    def load_and_device(self) -> str:
-        """Name the load and the device."""
-        return ", ".join(filter(None, (self.load, DEVICES[self.auto.device])))
+    def load_and_machine(self) -> str:
+        """Name the load, the device and how many CPUs there are."""
+        cpus = "" if self.auto.cpus == CPUS else f"{self.auto.cpus} CPUs"
+        return ", ".join(filter(None, (self.load, DEVICES[self.auto.device], cpus)))
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,8 @@ def names() -> list[str]:
 
 
 def found_in(name: str) -> list[Found]:
-    """Return what the kernel has found on each device and filesystem of a measurement."""
-    groups = grouped(lambda cell: (cell.device, cell.fs), measurements.cells(name))
+    """Return what the kernel has found on each device, CPUs and filesystem of a measurement."""
+    groups = grouped(lambda cell: (cell.device, cell.cpus, cell.fs), measurements.cells(name))
     return [
         Found(
             load=LOADS.get(name, ""),
@@ -120,31 +123,39 @@ def found_in(name: str) -> list[Found]:
     ]
 
 
-def _fixed_said(every: Iterable[Found]) -> str:
-    """Name the fixed numbers of contexts that were measured."""
+def _most_said(every: Sequence[Found]) -> str:
+    """Name the number of contexts that is the CPUs'."""
+    cpus = {each.auto.cpus for each in every}
+    return f"{cpus.pop()} contexts" if len(cpus) == 1 else "a context per CPU"
+
+
+def _fixed_said(every: Sequence[Found]) -> str:
+    """Name the fixed numbers of contexts that were measured, if these are the same in all cells."""
+    if len({each.auto.cpus for each in every}) > 1:
+        return "the best fixed number of contexts"
     counts = sorted({cell.contexts or 0 for each in every for cell in each.fixed})
     said = " and ".join(filter(None, (", ".join(map(str, counts[:-1])), str(counts[-1]))))
-    return f"the better of {said}" if len(counts) == 2 else f"the best of {said}"
+    return f"the {'better' if len(counts) == 2 else 'best'} of {said} contexts"
 
 
 def found(*names: str) -> str:
-    """Return the table of what the kernel's own number of contexts comes to, by load and device."""
+    """Return the table of what the kernel's own number of contexts comes to, by load, device and CPUs."""
     every = [each for name in names for each in found_in(name)]
     rows = []
-    for place in dict.fromkeys(each.load_and_device for each in every):
+    for place in dict.fromkeys(each.load_and_machine for each in every):
         columns: list[list[str]] = []
         for each in every:
-            if each.load_and_device == place:
+            if each.load_and_machine == place:
                 stock, auto = each.stock.mib_s.median, each.auto.mib_s.median
-                eight = one(each.fixed, contexts=8).mib_s.median
-                ratios = (eight / stock, auto / stock, auto / each.best.mib_s.median)
+                most = one(each.fixed, contexts=each.auto.cpus).mib_s.median
+                ratios = (most / stock, auto / stock, auto / each.best.mib_s.median)
                 columns.append([f"{ratio:.2f}" for ratio in ratios])
         rows.append([place, *(", ".join(told) for told in zip(*columns, strict=True))])
     heads = (
         "XFS, ext4, F2FS",
-        "8 contexts, of stock",
+        f"{_most_said(every)}, of stock",
         "`auto`, of stock",
-        f"`auto`, of {_fixed_said(every)} contexts",
+        f"`auto`, of {_fixed_said(every)}",
     )
     return markdown.table(heads, rows, left=4)
 
@@ -159,7 +170,7 @@ def misses(*names: str) -> str:
         # A digit more than what is asked: what is missed by little must not look kept.
         missed = [f"{where} {ratio:.3f}" for where, ratio in known.items() if not asked.is_kept(ratio)]
         bound = f"at least {asked.least}" if asked.most is None else f"at most {asked.most}"
-        of = f"{_fixed_said(every)} contexts" if asked.of_best else "stock"
+        of = _fixed_said(every) if asked.of_best else "stock"
         said = f"{FIGURES[asked.figure].name}, {bound} of {of}"
         rows.append([said, f"{len(known) - len(missed)} of {len(known)}", "; ".join(missed) or "-"])
     return markdown.table(("asked of `auto`", "kept by", "missed by"), rows, left=3)

@@ -174,8 +174,11 @@ def auto_found() -> Figure:
     """Points of the kernel's own number by load, device and filesystem: of the best fixed one, of stock."""
     devices = list(auto.DEVICES)
     every = [each for name in auto.names() for each in auto.found_in(name)]
-    every.sort(key=lambda each: (each.load, devices.index(each.auto.device)))
-    names = [f"{each.load or 'random overwrites'}, {auto.DEVICES[each.auto.device]}" for each in every]
+    every.sort(key=lambda each: (each.load, devices.index(each.auto.device), each.auto.cpus))
+    names = [
+        each.load_and_machine if each.load else f"random overwrites, {each.load_and_machine}"
+        for each in every
+    ]
     rows = list(dict.fromkeys(names))
     figure, (of_best, of_stock) = plt.subplots(
         1, 2, figsize=(8.2, 1.2 + 0.27 * len(rows)), layout="constrained", sharey=True

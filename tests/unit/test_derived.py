@@ -28,7 +28,8 @@ def cells(own: float, *, p99_us: float = 100.0) -> list[Cell]:
     latency = Spread(median=p99_us, min=p99_us, max=p99_us)
     return [
         cell.model_copy(
-            update={"device": "sata"} | ({"latency_p99_us": latency} if cell.finds_contexts else {})
+            update={"device": "sata", "cpus": 8}
+            | ({"latency_p99_us": latency} if cell.finds_contexts else {})
         )
         for cell in results.cells("s", runs)
     ]
@@ -50,6 +51,23 @@ def test_a_load_that_is_not_plain_overwrites_is_named(monkeypatch: pytest.Monkey
     rows = auto.found("auto-overwrite", "auto-small").splitlines()[2:]
     assert rows == ["| SATA SSD | 1.10 | 0.99 | 0.90 |", "| small files, SATA SSD | 1.10 | 0.99 | 0.90 |"]
     assert "; small files, SATA SSD, XFS 0.900 |" in auto.misses("auto-overwrite", "auto-small")
+
+
+def test_other_cpus_than_usual_are_named_and_have_a_column_of_as_many_contexts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sixteen = [
+        cell.model_copy(update={"cpus": 16, "contexts": 16 if cell.contexts == 8 else cell.contexts})
+        for cell in cells(121)
+    ]
+    kept(monkeypatch, [*cells(99), *sixteen])
+    heads, _, *rows = auto.found("auto-overwrite").splitlines()
+    assert rows == ["| SATA SSD | 1.10 | 0.99 | 0.90 |", "| SATA SSD, 16 CPUs | 1.10 | 1.21 | 1.10 |"]
+    assert heads.endswith(
+        "| a context per CPU, of stock | `auto`, of stock | `auto`, of the best fixed number of contexts |"
+    )
+    assert "SATA SSD, XFS 0.900" in auto.misses("auto-overwrite")
+    assert "16 CPUs" not in auto.misses("auto-overwrite")
 
 
 def test_what_readers_get_beside_writers_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

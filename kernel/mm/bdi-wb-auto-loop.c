@@ -74,6 +74,7 @@ void bdi_wb_auto_restart(struct backing_dev_info *bdi, unsigned long now)
 	bdi_wb_auto_use(bdi, wa->kept);
 	wa->up = true;
 	wa->kept_rate = 0;
+	wa->same_rate = 0;
 	wa->backoff = WB_AUTO_MIN_BACKOFF;
 	wb_auto_next(wa, WB_AUTO_SETTLE, now + WB_AUTO_SETTLE_TIME);
 }
@@ -156,6 +157,37 @@ static void bdi_wb_auto_go_back(struct backing_dev_info *bdi, unsigned long now)
 	wa->backoff = min(2 * wa->backoff, WB_AUTO_MAX_BACKOFF);
 }
 
+/*
+ * The number before was kept for a rate that may have been luck, or that only a
+ * step has. So one that was as fast is compared with what comes of it now.
+ */
+static void bdi_wb_auto_doubt(struct backing_dev_info *bdi, u64 rate,
+			      unsigned long now)
+{
+	struct bdi_wb_auto *wa = &bdi->wb_auto;
+
+	wa->same_nr = bdi->nr_wb_ctx;
+	wa->same_rate = rate;
+	wa->kept_rate = 0;
+	bdi_wb_auto_use(bdi, wa->kept);
+	wb_auto_next(wa, WB_AUTO_SETTLE, now + WB_AUTO_SETTLE_TIME);
+}
+
+static void bdi_wb_auto_compare_anew(struct backing_dev_info *bdi,
+				     unsigned long now, unsigned int cpus)
+{
+	struct bdi_wb_auto *wa = &bdi->wb_auto;
+	u64 rate = wa->same_rate;
+
+	wa->same_rate = 0;
+	if (wb_auto_judge(wa->kept_rate, rate) == WB_AUTO_MORE) {
+		bdi_wb_auto_use(bdi, wa->same_nr);
+		bdi_wb_auto_keep(bdi, rate, now, cpus);
+	} else {
+		bdi_wb_auto_go_back(bdi, now);
+	}
+}
+
 /* Steps up have to pay, steps down must not cost. */
 static void bdi_wb_auto_decide(struct backing_dev_info *bdi,
 			       enum wb_auto_verdict verdict, u64 rate,
@@ -172,7 +204,10 @@ static void bdi_wb_auto_decide(struct backing_dev_info *bdi,
 	switch (verdict) {
 	case WB_AUTO_BASE:
 		wa->kept_rate = rate;
-		bdi_wb_auto_try(bdi, now, cpus);
+		if (wa->same_rate)
+			bdi_wb_auto_compare_anew(bdi, now, cpus);
+		else
+			bdi_wb_auto_try(bdi, now, cpus);
 		break;
 	case WB_AUTO_MORE:
 		bdi_wb_auto_keep(bdi, rate, now, cpus);
@@ -185,7 +220,7 @@ static void bdi_wb_auto_decide(struct backing_dev_info *bdi,
 			wa->again = true;
 			wb_auto_next(wa, WB_AUTO_MEASURE, now + WB_AUTO_WINDOW);
 		} else {
-			bdi_wb_auto_go_back(bdi, now);
+			bdi_wb_auto_doubt(bdi, rate, now);
 		}
 		break;
 	case WB_AUTO_LESS:

@@ -59,9 +59,11 @@ PROBES: tuple[type[Probe[Any]], ...] = (
 SMALL_DIFFERENCES = {
     "fa0c8d2399be475217ddae0d8fbd3bcf": (
         "corner cases (which worker takes a sync, cgroups that go, memory that runs out, errors of AG-aware "
-        "writeback), the looks of `auto` outside its windows, and how long it waits for inodes to move"
+        "writeback), the looks of `auto` outside its windows, how long it waits for inodes to move, and what "
+        "it doubts"
     ),
-    "307458419acbaf6bf974ef52aa95e4fe": "how long `auto` waits for inodes to move",
+    "307458419acbaf6bf974ef52aa95e4fe": "how long `auto` waits for inodes to move, and what it doubts",
+    "8118757807c488ed570fd6079bcca0b8": "what `auto` doubts",
 }
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CELLS = TypeAdapter(list[Cell])

@@ -55,6 +55,9 @@ enum wb_auto_verdict {
  *	is another
  * @kept_rate: pages written per second with it, the most seen since the last
  *	backoff; 0: not measured
+ * @same_nr: the number of a trial up that was as fast as @kept
+ * @same_rate: pages written per second with it, while @kept is measured anew
+ *	to compare them; 0: it is not
  * @next: jiffies of the next look, read without the lock
  * @pressed: jiffies when a writer was last throttled, read without the lock
  * @backoff: jiffies that the next backoff takes
@@ -75,6 +78,8 @@ struct bdi_wb_auto {
 	enum wb_auto_phase phase;
 	unsigned int kept;
 	u64 kept_rate;
+	unsigned int same_nr;
+	u64 same_rate;
 	unsigned long next;
 	unsigned long pressed;
 	unsigned long backoff;

@@ -2,7 +2,8 @@
 /*
  * KUnit tests of the number of contexts that a BDI finds where its flushers hold
  * nobody up: no writer waits any more, it is the device that all wait for, or
- * they have nothing to write yet. And of what a look at the BDI leaves behind.
+ * they have nothing to write yet. Of what is compared anew when a number brought
+ * nothing, and of what a look at the BDI leaves behind.
  */
 
 #include "../../fs/fs-writeback.h"
@@ -121,6 +122,41 @@ static void trial_with_one_busy_inode_comes_to_an_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, f->most);
 }
 
+/* what four wrote in the window that they were kept for was luck */
+static u64 four_were_lucky(unsigned int nr)
+{
+	return nr < 8 ? 900000 : 1000000;
+}
+
+static void lucky_number_is_measured_anew(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin(test, bound_by_flushers);
+	while (f->bdi->nr_wb_ctx < 8)
+		press(f, LOOK_INTERVAL);
+	f->rate = four_were_lucky;
+	press(f, HZ / 2 + WB_AUTO_SETTLE_TIME);
+	KUNIT_ASSERT_EQ(test, 4, f->bdi->nr_wb_ctx);
+	press(f, HZ);
+	KUNIT_EXPECT_EQ(test, 8, f->bdi->nr_wb_ctx);
+	KUNIT_EXPECT_EQ(test, 8, f->bdi->wb_auto.kept);
+}
+
+static void lull_ends_what_is_compared_anew(struct kunit *test)
+{
+	struct auto_fixture *f = test->priv;
+
+	begin(test, bound_by_device);
+	while (!f->bdi->wb_auto.same_rate)
+		press(f, LOOK_INTERVAL);
+	KUNIT_ASSERT_EQ(test, 1, f->bdi->nr_wb_ctx);
+	lull(f, 60 * HZ);
+	f->rate = bound_by_flushers;
+	press(f, 2 * HZ);
+	KUNIT_EXPECT_EQ(test, NR_CPUS_TESTED, f->bdi->nr_wb_ctx);
+}
+
 /* or a look would take a worker that is gone for one that waits */
 static void flusher_that_has_ended_is_forgotten(struct kunit *test)
 {
@@ -178,6 +214,8 @@ static struct kunit_case auto_lull_test_cases[] = {
 	KUNIT_CASE(trial_waits_until_inodes_have_moved),
 	KUNIT_CASE(moving_that_costs_is_not_held_against_a_trial),
 	KUNIT_CASE(trial_with_one_busy_inode_comes_to_an_end),
+	KUNIT_CASE(lucky_number_is_measured_anew),
+	KUNIT_CASE(lull_ends_what_is_compared_anew),
 	KUNIT_CASE(flusher_that_has_ended_is_forgotten),
 #ifdef CONFIG_CGROUP_WRITEBACK
 	KUNIT_CASE(what_a_cgroup_has_written_outlives_it),

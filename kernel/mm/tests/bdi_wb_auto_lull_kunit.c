@@ -148,9 +148,11 @@ static void lull_ends_what_is_compared_anew(struct kunit *test)
 	struct auto_fixture *f = test->priv;
 
 	begin(test, bound_by_device);
-	while (!f->bdi->wb_auto.same_rate)
+	while (f->bdi->nr_wb_ctx == 1)
 		press(f, LOOK_INTERVAL);
+	press(f, HZ / 2 + WB_AUTO_SETTLE_TIME);
 	KUNIT_ASSERT_EQ(test, 1, f->bdi->nr_wb_ctx);
+	KUNIT_ASSERT_NE(test, 0, f->bdi->wb_auto.same_rate);
 	lull(f, 60 * HZ);
 	f->rate = bound_by_flushers;
 	press(f, 2 * HZ);

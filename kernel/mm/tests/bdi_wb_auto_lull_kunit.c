@@ -16,11 +16,11 @@ static void lull(struct auto_fixture *f, unsigned long duration)
 	f->now_ns += jiffies_to_nsecs(duration);
 }
 
-static void begin_trial(struct kunit *test)
+static void begin_trial(struct kunit *test, u64 (*rate)(unsigned int nr))
 {
 	struct auto_fixture *f = test->priv;
 
-	begin(test, bound_by_flushers);
+	begin(test, rate);
 	while (f->bdi->nr_wb_ctx == 1)
 		press(f, LOOK_INTERVAL);
 	KUNIT_ASSERT_EQ(test, 2, f->bdi->nr_wb_ctx);
@@ -30,7 +30,7 @@ static void trial_that_ends_with_the_load_is_undone(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
 
-	begin_trial(test);
+	begin_trial(test, bound_by_flushers);
 	lull(f, 60 * HZ);
 	press(f, LOOK_INTERVAL);
 	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
@@ -40,7 +40,7 @@ static void trial_after_which_nobody_waits_is_kept(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
 
-	begin_trial(test);
+	begin_trial(test, bound_by_flushers);
 	f->written += 60 * f->rate(2);
 	lull(f, 60 * HZ);
 	press(f, LOOK_INTERVAL);
@@ -90,7 +90,7 @@ static void trial_waits_until_inodes_have_moved(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
 
-	begin_trial(test);
+	begin_trial(test, bound_by_flushers);
 	f->busy = 1;
 	press(f, WB_AUTO_PATIENCE - 2 * LOOK_INTERVAL);
 	KUNIT_ASSERT_EQ(test, 2, f->bdi->nr_wb_ctx);
@@ -115,7 +115,7 @@ static void trial_with_one_busy_inode_comes_to_an_end(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
 
-	begin_trial(test);
+	begin_trial(test, bound_by_flushers);
 	f->busy = 1;
 	press(f, 2 * HZ);
 	KUNIT_EXPECT_EQ(test, 1, f->bdi->nr_wb_ctx);
@@ -147,9 +147,7 @@ static void lull_ends_what_is_compared_anew(struct kunit *test)
 {
 	struct auto_fixture *f = test->priv;
 
-	begin(test, bound_by_device);
-	while (f->bdi->nr_wb_ctx == 1)
-		press(f, LOOK_INTERVAL);
+	begin_trial(test, bound_by_device);
 	press(f, HZ / 2 + WB_AUTO_SETTLE_TIME);
 	KUNIT_ASSERT_EQ(test, 1, f->bdi->nr_wb_ctx);
 	KUNIT_ASSERT_NE(test, 0, f->bdi->wb_auto.same_rate);
